@@ -1,0 +1,31 @@
+"""Errors of the platform.
+
+PlatformError           anything a person can act on; carries `hint`, the way out
+├── ConfigError         the stack file says something that cannot be
+├── ManifestError       parts that are each valid do not fit together
+└── AssetError          a local asset (chart, image, kubeconfig) is missing
+"""
+
+
+class PlatformError(Exception):
+    """`message` names the thing, its value and the reason; `hint` is the way out."""
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  -> {self.hint}"
+
+
+class ConfigError(PlatformError):
+    """The stack file says something that cannot be; the message names stack, key path, value and reason."""
+
+
+class ManifestError(PlatformError):
+    """Parts that are each valid do not fit together."""
+
+
+class AssetError(PlatformError):
+    """A local asset (chart, image, kubeconfig) that the stack refers to is missing."""

@@ -1,0 +1,37 @@
+"""Labels and selectors: the one place.
+
+Selectors are immutable, so their shape is fixed from the first day: a Deployment selects by `app.kubernetes.io/name` alone (Flagger reads one
+label of that kind and rewrites it for its primary); everything that means "all pods of this model" selects by MODEL, which Flagger leaves alone.
+"""
+
+NAME = "app.kubernetes.io/name"
+PART_OF = "app.kubernetes.io/part-of"
+COMPONENT = "app.kubernetes.io/component"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+MODEL = "inference-platform/model"
+VERSION = "version"
+
+PLATFORM = "inference-platform"
+
+
+def common(component: str) -> dict[str, str]:
+    """Labels every object of ours carries."""
+    return {PART_OF: PLATFORM, COMPONENT: component, MANAGED_BY: "pulumi"}
+
+
+def model(model_name: str) -> dict[str, str]:
+    """Labels of an object that belongs to a model, whatever the version."""
+    return {**common("model-server"), MODEL: model_name}
+
+
+def model_version(model_name: str, deployment: str, version_label: str) -> dict[str, str]:
+    """Labels of the Deployment of one model version and of its pods."""
+    return {**model(model_name), NAME: deployment, VERSION: version_label}
+
+
+def deployment_selector(deployment: str) -> dict[str, str]:
+    return {NAME: deployment}
+
+
+def model_selector(model_name: str) -> dict[str, str]:
+    return {MODEL: model_name}

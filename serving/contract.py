@@ -1,0 +1,18 @@
+"""What the serving image and everyone who talks to it agree on. Imports nothing."""
+
+HTTP_PORT = 8000
+GRPC_PORT = 8001
+METRICS_PORT = 8002
+
+LIVE_PATH = "/v2/health/live"
+READY_PATH = "/v2/health/ready"
+
+# gRPC's path is /<package>.<service>/<method>; the package and service are those of Triton's grpc_service.proto.
+GRPC_SERVICE = "inference.GRPCInferenceService"
+
+REPOSITORY_PATH = "/models"
+CONFIG_FILE = "config.pbtxt"
+
+# The image runs as this user and group; both are numeric so that `runAsNonRoot` can be checked by the kubelet.
+USER_ID = 65532
+GROUP_ID = 65532

@@ -1,0 +1,1 @@
+"""What brings the platform up on a machine: toolchain, local cluster, local images."""
