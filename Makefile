@@ -1,0 +1,76 @@
+# Two commands do it all: `make up` (from a clone to a served prediction) and `make test` (every test tier).
+# Everything they make lies outside the clone, under ~/.cache/inference-platform (INFERENCE_PLATFORM_CACHE moves it); `.venv` is a link into it.
+SHELL := /bin/bash
+PYTHON ?= python3
+CLUSTER ?= local
+CONTEXT ?=
+PY := .venv/bin/python
+export INFERENCE_PLATFORM_CLUSTER := $(CLUSTER)
+
+.PHONY: help up down status env predict cluster cluster-stop check format lint types imports unit preview e2e test bench toolchain images schema venv
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+
+venv:
+	@$(PYTHON) tools/bootstrap.py
+
+up: venv ## toolchain, images, local cluster and the stack `local`; ends with a served prediction (CONTEXT=<kube context>: your own cluster)
+	@$(PY) -m tools.up $(if $(CONTEXT),--context $(CONTEXT))
+
+down: venv ## take the platform and the local cluster down; caches stay
+	@$(PY) -m tools.down $(if $(CONTEXT),--context $(CONTEXT))
+
+status: venv ## what runs: cluster, stack, models and their weights
+	@$(PY) -m tools.status $(if $(CONTEXT),--context $(CONTEXT))
+
+env: venv ## shell settings for pulumi and kubectl: eval "$$(make env)"
+	@$(PY) -m tools.env $(if $(CONTEXT),--context $(CONTEXT))
+
+predict: venv ## classify FILE (default README.md) through the gateway, over HTTP and gRPC
+	@$(PY) -m tools.predict $(or $(FILE),README.md)
+
+cluster: venv ## only the local Kubernetes (NODES=2 for a second node)
+	@$(PY) -m tools.cluster start --name $(CLUSTER) $(if $(NODES),--nodes $(NODES))
+
+cluster-stop: venv ## stop the local Kubernetes, keep its state
+	@$(PY) -m tools.cluster stop --name $(CLUSTER)
+
+toolchain: venv ## find or build pulumi, Kubernetes, Istio
+	@$(PY) -m tools.toolchain ensure
+
+images: venv ## build the local container images
+	@$(PY) -m tools.images build
+
+format: venv ## rewrite the code in the project's format
+	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .
+
+lint: venv
+	@.venv/bin/ruff format --check . && .venv/bin/ruff check . && .venv/bin/yamllint -s .
+
+types: venv
+	@.venv/bin/mypy .
+
+imports: venv
+	@.venv/bin/lint-imports
+
+unit: venv ## the fast test tiers
+	@.venv/bin/pytest -q -n 2 tests
+
+check: venv ## format, lint, types, imports and the fast test tiers; under two minutes
+	@$(PY) -m tools.test check
+
+preview: venv ## the stacks on the real Pulumi engine against a real API server
+	@$(PY) -m tools.test preview
+
+e2e: venv ## the platform on a real local Kubernetes
+	@$(PY) -m tools.test e2e
+
+test: venv ## every test tier; says how many tests of which tier ran
+	@$(PY) -m tools.test all
+
+bench: venv ## measure; results to docs/bench
+	@$(PY) -m tools.test bench
+
+schema: venv ## regenerate stacks/schema.json
+	@$(PY) -m stacks.schema

@@ -1,0 +1,122 @@
+"""The pulumi command line on one stack of this project, as the tools and the end-to-end tests drive it."""
+
+import json
+import os
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tools.errors import ToolError
+from tools.paths import REPO
+
+# Operations that leave an object as it is; everything else in an engine event is a change.
+UNCHANGED_OPS = frozenset({"same", "read", "refresh", "discard"})
+
+
+@dataclass(frozen=True)
+class UpdateResult:
+    """What one `pulumi up` or `pulumi preview` did: exit code, the changed resources and the text a person would have read."""
+
+    returncode: int
+    changes: tuple[tuple[str, str], ...]
+    log: str
+
+    @property
+    def ok(self) -> bool:
+        return self.returncode == 0
+
+
+@dataclass(frozen=True)
+class PulumiStack:
+    """Stack `stack` of the project at `project`; `env` holds backend, passphrase, kubeconfig and assets, `config_file` replaces the stack's own file."""
+
+    env: Mapping[str, str]
+    stack: str = "local"
+    project: Path = REPO
+    config_file: Path | None = None
+    pulumi: str = "pulumi"
+    extra_env: Mapping[str, str] = field(default_factory=dict)
+
+    def command(self, *arguments: str) -> list[str]:
+        config = (
+            ["--config-file", str(self.config_file)] if self.config_file and arguments[0] in {"up", "preview", "refresh", "destroy", "config"} else []
+        )
+        return [self.pulumi, *arguments, "--stack", self.stack, "--non-interactive", *config]
+
+    def run(self, *arguments: str, timeout: float = 900) -> subprocess.CompletedProcess[str]:
+        """Run to its end and return output and exit code; raises nothing on a non-zero exit."""
+        return subprocess.run(
+            self.command(*arguments), cwd=self.project, env=self._environment(), capture_output=True, text=True, timeout=timeout, check=False
+        )
+
+    def start(self, *arguments: str) -> "subprocess.Popen[str]":
+        """Start in a process group of its own, so that a test can interrupt it as Ctrl-C would."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            cwd=self.project,
+            env=self._environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+
+    def check(self, *arguments: str, timeout: float = 900) -> str:
+        """Run and return stdout; raises ToolError with the output when it fails."""
+        done = self.run(*arguments, timeout=timeout)
+        if done.returncode != 0:
+            raise ToolError(f"`pulumi {' '.join(arguments)}` failed:\n{done.stdout}{done.stderr}".rstrip(), "the message above says what to change")
+        return done.stdout
+
+    def ensure(self) -> None:
+        """Create the stack in the backend unless it is there."""
+        backend = self.env.get("PULUMI_BACKEND_URL", "")
+        if backend.startswith("file://"):
+            Path(backend.removeprefix("file://")).mkdir(parents=True, exist_ok=True)
+        names = {entry["name"] for entry in json.loads(self.check_global("stack", "ls", "--json"))}
+        if self.stack not in names:
+            self.check_global("stack", "init", self.stack)
+
+    def check_global(self, *arguments: str) -> str:
+        """A command that takes no --stack."""
+        done = subprocess.run(
+            [self.pulumi, *arguments, "--non-interactive"], cwd=self.project, env=self._environment(), capture_output=True, text=True, check=False
+        )
+        if done.returncode != 0:
+            raise ToolError(f"`pulumi {' '.join(arguments)}` failed:\n{done.stdout}{done.stderr}".rstrip(), "the message above says what to change")
+        return done.stdout
+
+    def set_config(self, path: str, value: str) -> None:
+        """`pulumi config set --path <path> <value>`, exactly as a person types it."""
+        self.check("config", "set", "--path", path, value)
+
+    def outputs(self) -> dict[str, Any]:
+        outputs: dict[str, Any] = json.loads(self.check("stack", "output", "--json"))
+        return outputs
+
+    def up(self, *flags: str) -> UpdateResult:
+        return self._update("up", "--yes", "--skip-preview", *flags)
+
+    def preview(self, *flags: str) -> UpdateResult:
+        return self._update("preview", *flags)
+
+    def _update(self, *arguments: str) -> UpdateResult:
+        """Run with the engine's event stream as output and count what changed."""
+        done = self.run(*arguments, "--json")
+        events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        return UpdateResult(done.returncode, changed_resources(events), done.stdout + done.stderr)
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, **self.env, "PULUMI_SKIP_UPDATE_CHECK": "true", **self.extra_env}
+
+
+def changed_resources(events: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """(operation, URN) of each resource an update changed, in order, from the engine's events; the stack's own pseudo resource never counts."""
+    changes = []
+    for event in events:
+        metadata = event.get("resOutputsEvent", event.get("resourcePreEvent", {})).get("metadata")
+        if metadata and metadata["op"] not in UNCHANGED_OPS and metadata["type"] != "pulumi:pulumi:Stack":
+            changes.append((metadata["op"], metadata["urn"]))
+    return tuple(dict.fromkeys(changes))

@@ -1,0 +1,105 @@
+"""Run the test tiers and say how many tests of which tier ran: `python -m tools.test check|preview|e2e|bench|all`.
+
+The tiers are the folders under tests/. A skipped test is reported and fails the run: nothing counts as passed that did not run.
+"""
+
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tools.paths import REPO
+
+BIN = REPO / ".venv" / "bin"
+FAST_TIERS = ("unit", "golden", "schema", "policy", "architecture")
+OUTCOMES = {"failure": "failed", "error": "failed", "skipped": "skipped"}
+
+STATIC_CHECKS = (
+    ("format", [str(BIN / "ruff"), "format", "--check", "."]),
+    ("lint", [str(BIN / "ruff"), "check", "."]),
+    ("yaml", [str(BIN / "yamllint"), "-s", "."]),
+    ("types", [str(BIN / "mypy"), "."]),
+    ("imports", [str(BIN / "lint-imports")]),
+    ("schema", [str(BIN / "python"), "-m", "stacks.schema", "--check"]),
+)
+
+
+@dataclass
+class Tally:
+    """Outcomes per tier, and the commands that failed."""
+
+    tiers: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    broken: list[str] = field(default_factory=list)
+
+    def command(self, title: str, command: list[str]) -> None:
+        print(f"== {title}", flush=True)
+        started = time.monotonic()
+        if subprocess.run(command, cwd=REPO, check=False).returncode != 0:
+            self.broken.append(title)
+        print(f"== {title}: {time.monotonic() - started:.0f} s", flush=True)
+
+    def pytest(self, title: str, folders: tuple[str, ...], *flags: str) -> None:
+        with TemporaryDirectory() as folder:
+            report = Path(folder) / "junit.xml"
+            paths = [f"tests/{name}" for name in folders]
+            self.command(title, [str(BIN / "pytest"), "-q", f"--junitxml={report}", *flags, *paths])
+            if report.exists():
+                self._count(report)
+
+    def _count(self, report: Path) -> None:
+        for case in ET.parse(report).iter("testcase"):  # noqa: S314  (pytest wrote it a moment ago)
+            tier = case.get("classname", "").split(".")[1]
+            outcome = next((OUTCOMES[child.tag] for child in case if child.tag in OUTCOMES), "passed")
+            self.tiers[tier][outcome] += 1
+
+    def close(self) -> int:
+        """Print the table and the closing line; the exit code."""
+        total: Counter[str] = Counter()
+        for tier, outcomes in self.tiers.items():
+            print(f"  {tier:14} {outcomes['passed']:5} passed {outcomes['failed']:4} failed {outcomes['skipped']:4} skipped")
+            total += outcomes
+        if self.broken:
+            print(f"failed: {', '.join(self.broken)}")
+        failed = total["failed"] + (1 if self.broken and not total["failed"] else 0)
+        print(f"{total['passed']} passed, {failed} failed, {total['skipped']} skipped")
+        return 1 if self.broken or failed or total["skipped"] else 0
+
+
+def check(tally: Tally) -> None:
+    for title, command in STATIC_CHECKS:
+        tally.command(title, command)
+    tally.pytest("fast tests", FAST_TIERS, "-n", "2")
+
+
+def preview(tally: Tally) -> None:
+    tally.pytest("preview", ("preview",), "-m", "preview")
+
+
+def e2e(tally: Tally) -> None:
+    tally.pytest("e2e", ("e2e",), "-m", "e2e")
+
+
+def bench(tally: Tally) -> None:
+    tally.command("bench", [str(BIN / "python"), "-m", "loadtests.bench"])
+
+
+STAGES = {"check": (check,), "preview": (preview,), "e2e": (e2e,), "bench": (bench,), "all": (check, preview, e2e)}
+
+
+def main() -> int:
+    chosen = sys.argv[1] if len(sys.argv) > 1 else "all"
+    if chosen not in STAGES:
+        print(f"unknown stage {chosen!r}; one of {', '.join(STAGES)}", file=sys.stderr)
+        return 2
+    tally = Tally()
+    for stage in STAGES[chosen]:
+        stage(tally)
+    return tally.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
