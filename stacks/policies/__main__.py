@@ -1,0 +1,6 @@
+"""The policy pack: registers the rules and nothing else."""
+
+from pulumi_policy import EnforcementLevel, PolicyPack
+from rules_traffic import POLICIES as TRAFFIC
+
+PolicyPack(name="inference-platform", enforcement_level=EnforcementLevel.MANDATORY, policies=[*TRAFFIC])
