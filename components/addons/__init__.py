@@ -1,0 +1,1 @@
+"""Add-ons: what the platform installs beside the models."""

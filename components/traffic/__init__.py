@@ -1,0 +1,1 @@
+"""Traffic: how requests reach a model and how they are split between its versions."""
