@@ -19,7 +19,6 @@ from loadtests.target import Send
 from tests.unit.loadtests.conftest import PNG
 from tests.unit.loadtests.server import SIGNATURE, FakeServer
 
-
 # The machine that runs the tests may be busy with other things; whether the engine itself can be late is a test of its own.
 BUSY_LAG_SECONDS = 0.5
 
