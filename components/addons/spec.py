@@ -18,7 +18,9 @@ class ChartSource(Spec):
 
     kind: Literal["chart"]
     repository: Annotated[str, Field(pattern=r"^(https|oci)://\S+$", description="URL of the chart repository.")]
-    version: Annotated[str, Field(pattern=r"^v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$", description="Exact version of the charts, such as 1.2.3; no range.")]
+    version: Annotated[
+        str, Field(pattern=r"^v?\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$", description="Exact version of the charts, such as 1.2.3; no range.")
+    ]
 
 
 class IstioSpec(Spec):

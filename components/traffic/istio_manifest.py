@@ -1,0 +1,150 @@
+"""Istio's objects of a model: a VirtualService, and a DestinationRule fragment per version.
+
+The DestinationRule is in fragments because Istio merges the rules of one host by adding up their subsets, each with its own traffic policy
+(istio/istio pilot/pkg/model/destination_rule.go, mergeDestinationRule): a version brings its subset along and takes it away, and the object of
+the other version is not touched. Only policies inside a subset survive the merge of several rules whole; of top-level ones the first wins.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from components import labels
+from components.core.model_identity import ModelIdentity, version_label
+from components.errors import ManifestError
+from components.traffic.spec import RoutingSpec
+from serving.contract import GRPC_PORT, GRPC_SERVICE, HTTP_PORT, LIVE_PATH, READY_PATH
+
+API_VERSION = "networking.istio.io/v1"
+# Istio's word for every proxy in the mesh. Bound from the start: it does nothing while no caller has a proxy, and a caller that gets one obeys
+# the weights at once instead of passing them by.
+MESH = "mesh"
+
+# Of the gRPC service the inference, health and metadata methods are served. What changes the server stays unreachable: Repository*,
+# SystemSharedMemory*, CudaSharedMemory*, TraceSetting, LogSettings.
+GRPC_METHOD_GROUPS = ("Model", "Server")
+# The same over HTTP: these of /v2/models/<model>[/versions/<n>]/..., and nothing of repository, shared memory, trace, logging.
+HTTP_MODEL_VERBS = ("ready", "infer", "generate", "generate_stream", "config", "stats")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Route:
+    """What the route of a model needs to know. `gateway` is <namespace>/<name>; `weights` are in percent per subset, checked."""
+
+    identity: ModelIdentity
+    domain: str
+    gateway: str
+    weights: Mapping[str, int]
+    routing: RoutingSpec
+
+
+def external_host(identity: ModelIdentity, routing: RoutingSpec, domain: str) -> str:
+    """The name callers outside use; raises ManifestError for an override that the gateway does not serve."""
+    host = routing.host or f"{identity.name}.{domain}"
+    if not host.endswith(f".{domain}"):
+        raise ManifestError(
+            f"models.{identity.name}.routing.host {host!r} is not under the gateway's domain {domain!r}, so no request would arrive",
+            hint=f"end it in .{domain}, change gateway.domain, or drop it for {identity.name}.{domain}",
+        )
+    return host
+
+
+def build_virtual_service(route: Route) -> dict[str, Any]:
+    """The routes of a model: gRPC and HTTP, with the same weights; a path that is not listed is answered 404."""
+    identity = route.identity
+    model_path = f"/v2/models/{identity.triton_name.replace('.', '[.]')}"
+    grpc = [{"uri": {"prefix": f"/{GRPC_SERVICE}/{group}"}} for group in GRPC_METHOD_GROUPS]
+    http = [
+        {"uri": {"regex": f"{model_path}(/versions/[0-9]+)?(/({'|'.join(HTTP_MODEL_VERBS)}))?"}},
+        *({"uri": {"exact": path}} for path in (LIVE_PATH, READY_PATH, "/v2")),
+    ]
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "VirtualService",
+        "metadata": {"name": identity.name, "namespace": identity.namespace, "labels": labels.model(identity.name)},
+        "spec": {
+            "hosts": [external_host(identity, route.routing, route.domain), identity.host],
+            "gateways": [route.gateway, MESH],
+            "http": [_http_route(route, "grpc", grpc, GRPC_PORT), _http_route(route, "http", http, HTTP_PORT)],
+        },
+    }
+
+
+def build_destination_rule(identity: ModelIdentity, version: int, routing: RoutingSpec) -> dict[str, Any]:
+    """The fragment of one version: subset v<n>, the pods labelled so, and how to connect to them."""
+    subset = version_label(version)
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "DestinationRule",
+        "metadata": {"name": identity.deployment(version), "namespace": identity.namespace, "labels": labels.model(identity.name)},
+        "spec": {
+            "host": identity.host,
+            "subsets": [{"name": subset, "labels": {labels.VERSION: subset}, "trafficPolicy": _traffic_policy(routing)}],
+        },
+    }
+
+
+def duration(seconds: float) -> str:
+    """Seconds as Istio's objects spell them, to the millisecond."""
+    return f"{seconds:.3f}".rstrip("0").rstrip(".") + "s"
+
+
+def _http_route(route: Route, name: str, match: list[dict[str, Any]], port: int) -> dict[str, Any]:
+    destinations = [
+        {"destination": {"host": route.identity.host, "subset": subset, "port": {"number": port}}, "weight": weight}
+        for subset, weight in route.weights.items()
+    ]
+    return {
+        "name": name,
+        "match": match,
+        "route": destinations,
+        "timeout": duration(route.routing.timeout_seconds),
+        "retries": _retries(route.routing),
+    }
+
+
+def _retries(routing: RoutingSpec) -> dict[str, Any]:
+    """Always a block: without one Istio retries twice, also when a server has answered 503 (istio/istio pilot/.../route/retry/retry.go)."""
+    retries = routing.retries
+    if retries.attempts == 0:
+        # Istio refuses conditions beside 0 attempts.
+        return {"attempts": 0}
+    per_try = retries.per_try_timeout_seconds
+    return {
+        "attempts": retries.attempts,
+        "retryOn": ",".join(retries.on),
+        "retryIgnorePreviousHosts": True,
+        **({} if per_try is None else {"perTryTimeout": duration(per_try)}),
+    }
+
+
+def _traffic_policy(routing: RoutingSpec) -> dict[str, Any]:
+    return {
+        # Fewest requests in flight first: inference times differ, so equal turns would queue behind slow ones.
+        "loadBalancer": {"simple": "LEAST_REQUEST"},
+        "connectionPool": {
+            "tcp": {"connectTimeout": duration(routing.connect_timeout_ms / 1000)},
+            # Triton never closes an idle connection, so the proxy is the one that does, and no request is sent into a closing one.
+            # Whatever the mesh prefers, Triton's HTTP server speaks HTTP/1.1 only.
+            "http": {"idleTimeout": "60s", "h2UpgradePolicy": "DO_NOT_UPGRADE"},
+        },
+        "outlierDetection": _outlier_detection(),
+    }
+
+
+def _outlier_detection() -> dict[str, Any]:
+    """Take a pod out that cannot be reached, until Kubernetes has noticed too; never for what it answers.
+
+    A killed pod has no requests in flight, so LEAST_REQUEST prefers it and even retries find it again: after three failed connections it is out.
+    Answers do not count: a model answers 5xx to a bad request, and Envoy would take a pod out after five unless told 0 (Istio passes 0 as "not
+    enforced": cluster_traffic_policy.go, applyOutlierDetection). Half of the pods at most: a lone pod stays in, since without it nothing is left.
+    """
+    return {
+        "splitExternalLocalOriginErrors": True,
+        "consecutiveLocalOriginFailures": 3,
+        "consecutive5xxErrors": 0,
+        "consecutiveGatewayErrors": 0,
+        "interval": "1s",
+        "baseEjectionTime": "5s",
+        "maxEjectionPercent": 50,
+    }

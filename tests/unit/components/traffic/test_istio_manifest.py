@@ -1,0 +1,169 @@
+"""Routes and subsets as Istio gets them."""
+
+import re
+
+import pytest
+
+from components.core.model_identity import ModelIdentity
+from components.errors import ManifestError
+from components.traffic.istio_manifest import Route, build_destination_rule, build_virtual_service, duration
+from components.traffic.spec import RoutingSpec
+
+IDENTITY = ModelIdentity(name="magika", triton_name="magika.v_1", namespace="inference")
+
+
+def virtual_service(weights=None, **routing):
+    route = Route(
+        identity=IDENTITY,
+        domain="inference.test",
+        gateway="inference-gateway/inference-gateway",
+        weights=weights or {"v1": 90, "v2": 10},
+        routing=RoutingSpec.model_validate(routing),
+    )
+    return build_virtual_service(route)
+
+
+def subset_policy(**routing):
+    rule = build_destination_rule(IDENTITY, 2, RoutingSpec.model_validate(routing))
+    (subset,) = rule["spec"]["subsets"]
+    return subset["trafficPolicy"]
+
+
+def port_for(path):
+    """The port that the first matching route sends a path to, as Envoy matches; None where no route does."""
+    kinds = {"exact": str.__eq__, "prefix": str.startswith, "regex": lambda text, pattern: re.fullmatch(pattern, text) is not None}
+    for route in virtual_service()["spec"]["http"]:
+        for match in route["match"]:
+            ((kind, pattern),) = match["uri"].items()
+            if kinds[kind](path, pattern):
+                (port,) = {destination["destination"]["port"]["number"] for destination in route["route"]}
+                return port
+    return None
+
+
+@pytest.mark.parametrize("method", ["ModelInfer", "ModelStreamInfer", "ModelReady", "ModelMetadata", "ModelConfig", "ServerLive", "ServerReady"])
+def test_grpc_inference_health_and_metadata_go_to_the_grpc_port(method):
+    assert port_for(f"/inference.GRPCInferenceService/{method}") == 8001
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v2",
+        "/v2/health/live",
+        "/v2/health/ready",
+        "/v2/models/magika.v_1",
+        "/v2/models/magika.v_1/infer",
+        "/v2/models/magika.v_1/ready",
+        "/v2/models/magika.v_1/versions/2/infer",
+        "/v2/models/magika.v_1/generate_stream",
+    ],
+)
+def test_http_inference_health_and_metadata_go_to_the_http_port(path):
+    assert port_for(path) == 8000
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/metrics",
+        "/v2/repository/index",
+        "/v2/repository/models/magika.v_1/unload",
+        "/v2/systemsharedmemory/status",
+        "/v2/cudasharedmemory/region/x/register",
+        "/v2/trace/setting",
+        "/v2/logging",
+        "/v2/models/magika.v_1/trace/setting",
+        "/v2/models/magika.v_1/infer/../../../repository/index",
+        "/v2/models/magika.v_12/infer",
+        "/v2/models/magikaxv_1/infer",
+        "/v2/models/other/infer",
+        "/v2/models/stats",
+        "/v2/health/live/x",
+        "/inference.GRPCInferenceService/RepositoryModelUnload",
+        "/inference.GRPCInferenceService/RepositoryIndex",
+        "/inference.GRPCInferenceService/SystemSharedMemoryRegister",
+        "/inference.GRPCInferenceService/CudaSharedMemoryStatus",
+        "/inference.GRPCInferenceService/TraceSetting",
+        "/inference.GRPCInferenceService/LogSettings",
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+    ],
+)
+def test_nothing_that_changes_the_server_or_belongs_to_another_model_is_reachable(path):
+    assert port_for(path) is None
+
+
+@pytest.mark.parametrize("weights", [{"v1": 90, "v2": 10}, {"v1": 100, "v2": 0}, {"v1": 0, "v2": 100}, {"v2": 100}])
+def test_grpc_and_http_carry_the_same_weights_and_zero_is_written_out(weights):
+    """C25 (istio/api#586)."""
+    for route in virtual_service(weights)["spec"]["http"]:
+        assert {destination["destination"]["subset"]: destination["weight"] for destination in route["route"]} == weights
+
+
+def test_the_route_is_bound_to_gateway_and_mesh_and_to_the_services_full_name():
+    """C27 (istio/istio#7117): else callers inside the mesh pass the weights by."""
+    spec = virtual_service()["spec"]
+    assert spec["gateways"] == ["inference-gateway/inference-gateway", "mesh"]
+    assert spec["hosts"] == ["magika.inference.test", "magika.inference.svc.cluster.local"]
+    assert {d["destination"]["host"] for route in spec["http"] for d in route["route"]} == {"magika.inference.svc.cluster.local"}
+
+
+def test_every_route_says_its_retries_and_a_503_is_not_among_them():
+    """C29 (istio/istio#13851)."""
+    expected = {"attempts": 2, "retryOn": "connect-failure,refused-stream", "retryIgnorePreviousHosts": True}
+    assert [route["retries"] for route in virtual_service()["spec"]["http"]] == [expected, expected]
+
+
+def test_no_retries_are_written_as_zero_attempts_and_nothing_beside():
+    """Istio refuses conditions beside 0 attempts, and retries by default without a block."""
+    assert [route["retries"] for route in virtual_service(retries={"attempts": 0})["spec"]["http"]] == [{"attempts": 0}] * 2
+
+
+def test_time_limits_are_rendered_and_an_absent_one_is_absent():
+    (grpc, _) = virtual_service(timeoutSeconds=90)["spec"]["http"]
+    assert grpc["timeout"] == "90s"
+    assert "perTryTimeout" not in grpc["retries"]
+    (grpc, _) = virtual_service(timeoutSeconds=90, retries={"perTryTimeoutSeconds": 0.25})["spec"]["http"]
+    assert grpc["retries"]["perTryTimeout"] == "0.25s"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.001, "0.001s"), (0.25, "0.25s"), (1, "1s"), (60.0, "60s"), (3600, "3600s"), (100, "100s")])
+def test_durations_are_spelt_in_seconds(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_an_external_host_of_ones_own_must_be_under_the_gateways_domain():
+    assert virtual_service(host="files.api.inference.test")["spec"]["hosts"][0] == "files.api.inference.test"
+    for host in ("files.example.com", "evilinference.test"):
+        with pytest.raises(ManifestError, match="not under the gateway's domain"):
+            virtual_service(host=host)
+
+
+def test_a_fragment_names_one_subset_by_the_version_label_of_its_pods():
+    rule = build_destination_rule(IDENTITY, 2, RoutingSpec())
+    assert rule["metadata"]["name"] == "magika-v2"
+    assert rule["spec"]["host"] == "magika.inference.svc.cluster.local"
+    assert [(subset["name"], subset["labels"]) for subset in rule["spec"]["subsets"]] == [("v2", {"version": "v2"})]
+
+
+def test_a_fragment_has_no_policy_outside_its_subset():
+    """Of several fragments' top-level policies Istio keeps the first only."""
+    assert set(build_destination_rule(IDENTITY, 1, RoutingSpec())["spec"]) == {"host", "subsets"}
+
+
+def test_connecting_is_limited_to_what_the_stack_says():
+    assert subset_policy(connectTimeoutMs=250)["connectionPool"]["tcp"]["connectTimeout"] == "0.25s"
+
+
+def test_a_pod_is_ejected_for_failed_connections_and_never_for_its_answers():
+    """Unset, Envoy ejects after five answers of 5xx, also for five bad requests of one caller."""
+    outliers = subset_policy()["outlierDetection"]
+    assert outliers["splitExternalLocalOriginErrors"] is True
+    assert outliers["consecutiveLocalOriginFailures"] == 3
+    assert (outliers["consecutive5xxErrors"], outliers["consecutiveGatewayErrors"]) == (0, 0)
+
+
+def test_of_two_pods_one_may_be_ejected_and_a_lone_pod_never():
+    """Envoy ejects while (ejected + 1) / pods stays at or below the limit."""
+    assert subset_policy()["outlierDetection"]["maxEjectionPercent"] == 50
