@@ -1,0 +1,31 @@
+"""The namespace of the models."""
+
+import pulumi
+from pulumi_kubernetes.core.v1 import Namespace, ServiceAccount
+
+from components.base import PlatformComponent
+from components.inference.namespace_manifest import build_default_account, build_namespace
+
+
+class ModelsNamespace(PlatformComponent):
+    """Makes the namespace and takes the token from its default account, which Kubernetes makes itself: server-side apply adds the one field.
+
+    Output: `name`, known once the namespace is there.
+    """
+
+    AREA = "inference"
+
+    name: pulumi.Output[str]
+
+    def __init__(self, name: str, namespace: str, opts: pulumi.ResourceOptions | None = None) -> None:
+        super().__init__(name, opts)
+        made = Namespace(f"{name}-namespace", metadata=build_namespace(namespace), opts=self.child)
+        account = build_default_account(namespace)
+        ServiceAccount(
+            f"{name}-default-account",
+            metadata=account["metadata"],
+            automount_service_account_token=account["automountServiceAccountToken"],
+            opts=self.child_opts(depends_on=[made]),
+        )
+        self.name = made.id.apply(lambda _: namespace)
+        self.register_outputs({"name": self.name})

@@ -1,0 +1,77 @@
+"""What the parts of one served version have in common: every decision is taken here, once, before anything is made."""
+
+from dataclasses import dataclass
+
+from components.core.model_identity import ModelIdentity
+from components.core.rollout import ReplicaRange
+from components.errors import ManifestError
+from components.inference.lifecycle import Drain, await_timeout, awaits_ready, load_seconds, plan_drain, progress_deadline
+from components.inference.memory import plan_shared_memory, shm_mib_per_instance
+from components.inference.placement import Placement, PoolUse, place
+from components.inference.spec import ModelVersion, ServerSpec
+from components.naming import content_hash, k8s_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class VersionPlan:
+    """One version of a model, planned; times in seconds, memory in MiB."""
+
+    identity: ModelIdentity
+    version: int
+    server: ServerSpec
+    replicas: ReplicaRange
+    config_pbtxt: str
+    drain: Drain
+    load: int
+    progress_deadline: int
+    await_timeout: int
+    placement: Placement
+    shm_mib: int | None
+    shm_mib_per_instance: int | None
+
+    @property
+    def deployment(self) -> str:
+        return self.identity.deployment(self.version)
+
+    @property
+    def config_map(self) -> str:
+        """Named after the content, so that a change makes a new object and rolls the pods, and equal text changes nothing (pulumi/pulumi#2167)."""
+        return k8s_name(self.deployment, "config", content_hash(self.config_pbtxt))
+
+    @property
+    def awaits_ready(self) -> bool:
+        return awaits_ready(self.replicas)
+
+
+def plan_versions(identity: ModelIdentity, server: ServerSpec, pool: PoolUse | None, versions: tuple[ModelVersion, ...]) -> list[VersionPlan]:
+    """Plans of all versions of a model in the order given; ManifestError when they do not fit together, their server or their pool."""
+    numbers = [version.version for version in versions]
+    if not numbers or len(set(numbers)) != len(numbers):
+        raise ManifestError(
+            f"model {identity.name!r}: versions {numbers} to serve",
+            hint="name at least one version, and each once: version and canary.version differ",
+        )
+    return [_plan(identity, server, pool, version, tuple(v.replicas for v in versions if v is not version)) for version in versions]
+
+
+def _plan(
+    identity: ModelIdentity, server: ServerSpec, pool: PoolUse | None, version: ModelVersion, siblings: tuple[ReplicaRange, ...]
+) -> VersionPlan:
+    drain = plan_drain(server)
+    load = load_seconds(server, version.footprint)
+    placement = place(identity.name, server, pool, version.replicas, siblings)
+    deadline = progress_deadline(server, load, drain)
+    return VersionPlan(
+        identity=identity,
+        version=version.version,
+        server=server,
+        replicas=version.replicas,
+        config_pbtxt=version.config_pbtxt,
+        drain=drain,
+        load=load,
+        progress_deadline=deadline,
+        await_timeout=await_timeout(deadline, version.replicas, placement.surge),
+        placement=placement,
+        shm_mib=plan_shared_memory(identity.name, server, version.footprint),
+        shm_mib_per_instance=shm_mib_per_instance(server, version.footprint) if version.footprint.python_backend else None,
+    )

@@ -1,0 +1,130 @@
+"""The pod of a Triton server."""
+
+from typing import Any
+
+from components import labels
+from components.core.model_identity import version_label
+from components.inference.lifecycle import HTTP_PORT_NAME, build_probes
+from components.inference.plan import VersionPlan
+from serving.contract import CONFIG_FILE, GROUP_ID, GRPC_PORT, HTTP_PORT, METRICS_PORT, REPOSITORY_PATH, USER_ID
+
+CONTAINER = "triton"
+# Prometheus scrapes every 15 s; gauges such as pending requests must not be older than one of its steps.
+METRICS_INTERVAL_MS = 1000
+TMP_SIZE_MIB = 64
+MIB = 1024 * 1024
+
+
+def build_pod(plan: VersionPlan, image: Any) -> dict[str, Any]:
+    """Pod spec under the restricted Pod Security Standard."""
+    pod: dict[str, Any] = {
+        "serviceAccountName": plan.identity.name,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "terminationGracePeriodSeconds": plan.drain.grace_period,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER_ID,
+            "runAsGroup": GROUP_ID,
+            "fsGroup": GROUP_ID,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "topologySpreadConstraints": [_spread(plan, key) for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")],
+        "containers": [_container(plan, image)],
+        "volumes": _volumes(plan),
+    }
+    if plan.placement.node_selector:
+        pod["nodeSelector"] = plan.placement.node_selector
+    if plan.placement.tolerations:
+        pod["tolerations"] = plan.placement.tolerations
+    return pod
+
+
+def _container(plan: VersionPlan, image: Any) -> dict[str, Any]:
+    return {
+        "name": CONTAINER,
+        "image": image,
+        "command": ["tritonserver"],
+        "args": build_arguments(plan),
+        "ports": [
+            {"name": HTTP_PORT_NAME, "containerPort": HTTP_PORT, "protocol": "TCP"},
+            {"name": "grpc-infer", "containerPort": GRPC_PORT, "protocol": "TCP"},
+            {"name": "http-metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
+        ],
+        **build_probes(plan.load),
+        # The kubelet itself sleeps: no shell is needed in the image. Stable since Kubernetes 1.34 (KEP-3960).
+        "lifecycle": {"preStop": {"sleep": {"seconds": plan.drain.pre_stop}}},
+        "resources": _resources(plan),
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": _mounts(plan),
+    }
+
+
+def build_arguments(plan: VersionPlan) -> list[str]:
+    """Arguments of tritonserver; all exist since Triton 2.30 and were read from `tritonserver --help` of 2.51.
+
+    A broken model leaves the server alive and unready, so it ends in a failed rollout and not in a crash loop; models are loaded at the start
+    only, so readiness never drops under traffic (triton-inference-server/server#7014).
+    """
+    arguments = [
+        f"--model-repository={REPOSITORY_PATH}",
+        "--model-control-mode=none",
+        "--exit-on-error=false",
+        "--strict-readiness=true",
+        f"--exit-timeout-secs={plan.drain.exit_timeout}",
+        f"--http-port={HTTP_PORT}",
+        f"--grpc-port={GRPC_PORT}",
+        f"--metrics-port={METRICS_PORT}",
+        f"--metrics-interval-ms={METRICS_INTERVAL_MS}",
+        f"--log-verbose={plan.server.log_verbose}",
+    ]
+    if plan.shm_mib_per_instance is not None:
+        arguments.append(f"--backend-config=python,shm-default-byte-size={plan.shm_mib_per_instance * MIB}")
+    return arguments
+
+
+def _resources(plan: VersionPlan) -> dict[str, dict[str, str]]:
+    memory = f"{plan.server.memory_mib}Mi"
+    # Kubernetes takes requests of extended resources from their limits; both are written so that a reader sees them.
+    return {
+        "requests": {"cpu": _cpu(plan.server.cpu_request), "memory": memory, **plan.placement.resources},
+        "limits": {"cpu": _cpu(plan.server.cpu_limit), "memory": memory, **plan.placement.resources},
+    }
+
+
+def _cpu(cores: float) -> str:
+    """The form in which the API server stores it, so that nothing reads as a difference."""
+    millicores = round(cores * 1000)
+    return str(millicores // 1000) if millicores % 1000 == 0 else f"{millicores}m"
+
+
+def _mounts(plan: VersionPlan) -> list[dict[str, Any]]:
+    path = f"{REPOSITORY_PATH}/{plan.identity.triton_name}/{CONFIG_FILE}"
+    mounts: list[dict[str, Any]] = [
+        {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  a volume of the pod's own
+        {"name": "model-config", "mountPath": path, "subPath": CONFIG_FILE, "readOnly": True},
+    ]
+    return mounts if plan.shm_mib is None else [*mounts, {"name": "shm", "mountPath": "/dev/shm"}]  # noqa: S108  a volume of the pod's own
+
+
+def _volumes(plan: VersionPlan) -> list[dict[str, Any]]:
+    volumes: list[dict[str, Any]] = [
+        {"name": "tmp", "emptyDir": {"sizeLimit": f"{TMP_SIZE_MIB}Mi"}},
+        {"name": "model-config", "configMap": {"name": plan.config_map}},
+    ]
+    return volumes if plan.shm_mib is None else [*volumes, {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{plan.shm_mib}Mi"}}]
+
+
+def _spread(plan: VersionPlan, topology_key: str) -> dict[str, Any]:
+    """A wish, not a demand: one node must be able to run everything."""
+    return {
+        "maxSkew": 1,
+        "topologyKey": topology_key,
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {**labels.model_selector(plan.identity.name), labels.VERSION: version_label(plan.version)}},
+        "matchLabelKeys": ["pod-template-hash"],
+    }

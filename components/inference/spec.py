@@ -1,0 +1,85 @@
+"""What a person says about the server of a model, and what the model says about itself."""
+
+from dataclasses import dataclass
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from components.core.rollout import ReplicaRange
+from components.core.spec import Spec
+
+# From the moment a pod is told to stop until proxies have learnt that it takes no new requests (triton-inference-server/server#6939).
+MIN_PRE_STOP_SECONDS = 5
+
+
+class ServerSpec(Spec):
+    """The server of a model: size, time limits, GPUs. The same for every version."""
+
+    replicas: Annotated[int, Field(ge=0, le=1000, description="Pods per version.")] = 1
+    cpu_request: Annotated[float, Field(gt=0, le=256, description="CPU cores reserved.")] = 0.5
+    cpu_limit: Annotated[float, Field(gt=0, le=256, description="CPU cores at most.")] = 2.0
+    memory_mib: Annotated[int, Field(ge=128, description="Memory reserved and at most, in MiB; shared memory is charged to it.")] = 1024
+    max_request_seconds: Annotated[int, Field(ge=1, le=3600, description="Longest request that must survive the end of a pod.")] = 30
+    pre_stop_seconds: Annotated[
+        int, Field(ge=MIN_PRE_STOP_SECONDS, le=300, description="Time a stopping pod still takes requests, while proxies learn that it goes.")
+    ] = MIN_PRE_STOP_SECONDS
+    termination_grace_period_seconds: Annotated[
+        int | None, Field(ge=1, description="Time from the order to stop to SIGKILL; absent: as long as the two above need.")
+    ] = None
+    model_load_timeout_seconds: Annotated[
+        int | None, Field(ge=1, le=7200, description="Longest model load that is no fault; absent: the load budget the model was published with.")
+    ] = None
+    node_provisioning_seconds: Annotated[
+        int | None, Field(ge=0, le=3600, description="Time until a node is there and holds the image; absent: 600 with GPUs, 120 without.")
+    ] = None
+    shared_memory_mib_per_instance: Annotated[
+        int, Field(ge=1, le=65_536, description="Shared memory that each instance of a Python model starts with, in MiB.")
+    ] = 16
+    shared_memory_mib: Annotated[
+        int | None, Field(ge=1, description="Shared memory of the pod, in MiB; absent: what the Python instances need, and none without them.")
+    ] = None
+    gpus_per_replica: Annotated[int, Field(ge=0, le=16, description="GPU slots per pod.")] = 0
+    node_pool: Annotated[str | None, Field(description="Node pool the pods run on; needed with GPUs.")] = None
+    mig_profile: Annotated[str | None, Field(description="MIG device per pod, on a pool with several kinds.")] = None
+    log_verbose: Annotated[int, Field(ge=0, le=9, description="Verbosity of the server's log.")] = 0
+
+    @model_validator(mode="after")
+    def _limits_are_in_order(self) -> Self:
+        if self.cpu_request > self.cpu_limit:
+            raise ValueError(f"cpuRequest {self.cpu_request:g} is above cpuLimit {self.cpu_limit:g}")
+        if self.shared_memory_mib is not None and self.shared_memory_mib >= self.memory_mib:
+            raise ValueError(
+                f"sharedMemoryMib {self.shared_memory_mib} leaves nothing of memoryMib {self.memory_mib}: shared memory is charged to the container"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _gpus_come_from_a_pool(self) -> Self:
+        if self.gpus_per_replica > 0 and self.node_pool is None:
+            raise ValueError(f"gpusPerReplica {self.gpus_per_replica} needs nodePool, the pool that has the GPUs")
+        if self.node_pool is not None and self.gpus_per_replica == 0:
+            raise ValueError(f"nodePool {self.node_pool!r} is a pool of GPU nodes; set gpusPerReplica to at least 1, or drop nodePool")
+        if self.mig_profile is not None and self.node_pool is None:
+            raise ValueError(f"migProfile {self.mig_profile!r} needs nodePool, the pool that has the MIG devices")
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelFootprint:
+    """What a published model version needs of its server; per instance unless the name says otherwise."""
+
+    instances: int
+    memory_mib: int
+    shared_memory_mib: int
+    load_budget_seconds: int
+    python_backend: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelVersion:
+    """One version to serve: the text of its config.pbtxt, which loads this version alone, how many replicas, what it needs."""
+
+    version: int
+    config_pbtxt: str
+    replicas: ReplicaRange
+    footprint: ModelFootprint

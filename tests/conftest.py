@@ -1,0 +1,23 @@
+"""A hermetic environment: no kubeconfig, no credentials and no Pulumi settings of whoever runs the tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+# Whole families, because a new variable of one of these tools must not leak in either.
+AMBIENT_PREFIXES = ("AWS_", "KUBE", "PULUMI_", "HELM_", "GOOGLE_", "AZURE_", "INFERENCE_PLATFORM_")
+TIERS_WITH_OWN_CLUSTER = ("e2e", "preview")
+
+
+@pytest.fixture(autouse=True)
+def hermetic_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Tests see none of the user's clusters and accounts; tiers that start a cluster set up their own surroundings."""
+    if set(TIERS_WITH_OWN_CLUSTER) & set(request.path.parts):
+        return
+    for name in list(os.environ):
+        if name.startswith(AMBIENT_PREFIXES):
+            monkeypatch.delenv(name)
+    # Clients fall back to files under the home directory when the variables are gone.
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
