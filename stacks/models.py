@@ -1,0 +1,53 @@
+"""From what a stack says about a model to what its components take; pure, so that every misfit shows before anything is registered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.core.rollout import Demand, ReplicaRange
+from components.inference.placement import PoolUse
+from components.inference.spec import ModelFootprint, ModelVersion
+from serving.model_config import ModelManifest, model_manifest, render_config
+
+if TYPE_CHECKING:
+    from stacks.config import ModelSpec, StackConfig
+
+
+def manifest_of(name: str, model: ModelSpec) -> ModelManifest:
+    """The published model behind the stack's `name`; ManifestError when there is none."""
+    return model_manifest(model.triton_name or name)
+
+
+def served_versions(name: str, model: ModelSpec) -> tuple[ModelVersion, ...]:
+    """The versions that run, the stable one first; ManifestError for one that cannot be served as configured."""
+    manifest = manifest_of(name, model)
+    return tuple(_served(manifest, model, version) for version in model.versions)
+
+
+def pool_use(config: StackConfig, name: str) -> PoolUse | None:
+    """The node pool of a model and what the other models take of it; None without GPUs, or when the pool is not there."""
+    pool = config.models[name].server.node_pool
+    if pool is None or pool not in config.node_pools:
+        return None
+    others = [
+        Demand(model.server.replicas, model.server.gpus_per_replica)
+        for other, model in config.models.items()
+        if other != name and model.server.node_pool == pool
+        for _ in model.versions
+    ]
+    return PoolUse(name=pool, spec=config.node_pools[pool], others=tuple(others))
+
+
+def _served(manifest: ModelManifest, model: ModelSpec, version: int) -> ModelVersion:
+    return ModelVersion(
+        version=version,
+        config_pbtxt=render_config(manifest, manifest.name, version, model.batching, model.instances),
+        replicas=ReplicaRange.of(model.server.replicas),
+        footprint=ModelFootprint(
+            instances=model.instances.count,
+            memory_mib=manifest.version(version).memory_mib,
+            shared_memory_mib=manifest.shared_memory_mib,
+            load_budget_seconds=manifest.load_budget_seconds,
+            python_backend=manifest.backend == "python",
+        ),
+    )

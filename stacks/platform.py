@@ -1,0 +1,142 @@
+"""The composition root: joins the components of one stack. No decisions here that a component or a rule could take."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pulumi
+
+from components.addons.charts import chart_ref
+from components.addons.istio import IstioAddon, IstioAddonArgs
+from components.addons.istio_values import IstioImages
+from components.core.chart import ChartRef
+from components.devices.simulated_gpus import SimulatedGpus, SimulatedGpusArgs
+from components.inference.namespace import ModelsNamespace
+from components.inference.triton import TritonServer, TritonServerArgs, VersionArgs
+from components.traffic.canary_route import CanaryRoute, CanaryRouteArgs
+from components.traffic.gateway import IngressGateway, IngressGatewayArgs
+from components.traffic.gateway_manifest import REFERENCE as GATEWAY
+from components.traffic.istio_manifest import Route
+from components.traffic.version_subsets import VersionSubsets, VersionSubsetsArgs
+from components.traffic.weights import split
+from stacks.assets import Assets
+from stacks.config import StackConfig
+from stacks.models import pool_use, served_versions
+from stacks.providers import kubernetes_provider
+
+
+@dataclass(frozen=True)
+class ModelOutputs:
+    """Where a model is reached, what runs and who gets which percentage."""
+
+    host: pulumi.Output[str]
+    versions: Sequence[int]
+    weights: pulumi.Output[Mapping[str, int]]
+
+
+@dataclass(frozen=True)
+class PlatformOutputs:
+    """What a person and the tools need to know of a running stack."""
+
+    namespace: str
+    gateway_domain: str
+    gateway_port: pulumi.Output[int]
+    models: Mapping[str, ModelOutputs]
+
+    def exports(self) -> dict[str, Any]:
+        """Stack outputs by name."""
+        return {
+            "namespace": self.namespace,
+            "gateway": {"domain": self.gateway_domain, "port": self.gateway_port},
+            "models": {name: {"host": model.host, "versions": list(model.versions), "weights": model.weights} for name, model in self.models.items()},
+        }
+
+
+@dataclass(frozen=True)
+class _Base:
+    """What every model stands on."""
+
+    istio: IstioAddon
+    gateway: IngressGateway
+    namespace: ModelsNamespace
+    image: str
+
+
+def build(config: StackConfig, assets: Assets) -> PlatformOutputs:
+    """Register everything of a stack; AssetError, before anything is registered, for a local chart or image that is not there."""
+    istio_args, gateway_chart = _istio_args(config, assets), _gateway_chart(config, assets)
+    image = config.images.triton or assets.image("triton")
+    simulator = (
+        None if config.cluster.simulated_gpus is None else SimulatedGpusArgs(spec=config.cluster.simulated_gpus, image=assets.image("gpu-simulator"))
+    )
+
+    opts = pulumi.ResourceOptions(providers=[kubernetes_provider(config)])
+    istio = IstioAddon("istio", istio_args, opts)
+    base = _Base(
+        istio=istio,
+        gateway=IngressGateway("gateway", _gateway_args(config, gateway_chart, istio), opts),
+        namespace=ModelsNamespace("models", config.cluster.namespace, opts),
+        image=image,
+    )
+    if simulator is not None:
+        SimulatedGpus("gpus", simulator, opts)
+    return PlatformOutputs(
+        namespace=config.cluster.namespace,
+        gateway_domain=config.gateway.domain,
+        gateway_port=base.gateway.port,
+        models={name: _model(config, name, base, opts) for name in config.models},
+    )
+
+
+def _model(config: StackConfig, name: str, base: _Base, opts: pulumi.ResourceOptions) -> ModelOutputs:
+    """Subsets, then servers, then the route: a version is known to the proxies and ready before it gets a weight, and loses it before it goes."""
+    model = config.models[name]
+    identity = model.identity(name, config.cluster.namespace)
+    after = [base.namespace, base.istio.control_plane]
+    subsets = VersionSubsets(
+        f"{name}-subsets", VersionSubsetsArgs(identity=identity, versions=model.versions, routing=model.routing, after=after), opts
+    )
+    versions = tuple(
+        VersionArgs(**vars(version), image=base.image, after=(subsets.fragments[version.version],)) for version in served_versions(name, model)
+    )
+    server = TritonServer(
+        name, TritonServerArgs(identity=identity, server=model.server, versions=versions, pool=pool_use(config, name)), _after(opts, base.namespace)
+    )
+    route = Route(
+        identity=identity,
+        domain=config.gateway.domain,
+        gateway=GATEWAY,
+        weights=split(model.version, model.canary),
+        routing=model.routing,
+    )
+    canary = CanaryRoute(f"{name}-route", CanaryRouteArgs(route=route, after=[subsets, server, base.gateway]), opts)
+    return ModelOutputs(host=canary.host, versions=model.versions, weights=canary.weights)
+
+
+def _istio_args(config: StackConfig, assets: Assets) -> IstioAddonArgs:
+    spec = config.addons.istio
+    local = spec.source.kind == "module"
+    return IstioAddonArgs(
+        spec=spec,
+        base_chart=chart_ref(spec.source, "base", "istio-base", assets.charts),
+        istiod_chart=chart_ref(spec.source, "istiod", "istiod", assets.charts),
+        images=IstioImages(pilot=assets.image("pilot"), proxyv2=assets.image("proxyv2")) if local else None,
+    )
+
+
+def _gateway_chart(config: StackConfig, assets: Assets) -> ChartRef:
+    return chart_ref(config.addons.istio.source, "gateway", "istio-gateway", assets.charts)
+
+
+def _gateway_args(config: StackConfig, chart: ChartRef, istio: IstioAddon) -> IngressGatewayArgs:
+    return IngressGatewayArgs(
+        spec=config.gateway,
+        chart=chart,
+        models_namespace=config.cluster.namespace,
+        p99_values_ms=[model.slo.p99_ms for model in config.models.values()],
+        after=[istio.control_plane],
+    )
+
+
+def _after(opts: pulumi.ResourceOptions, *resources: pulumi.Resource) -> pulumi.ResourceOptions:
+    return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(depends_on=list(resources)))

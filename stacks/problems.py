@@ -1,0 +1,112 @@
+"""What is wrong with a stack file, in words: one line per fault with key path, value, reason and way out."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from stacks.faults import Fault, FaultsError
+from stacks.key_paths import Location, allowed_keys, closest, dotted, keys_of, value_at
+
+HIDDEN = "[secret]"
+UNSHOWN = "not a valid value (the reason would show it, and a key is secret)"
+IN_THE_FILE = "correct it in the stack file"
+NUMBER_TYPES = {"int_type": "int", "float_type": "float", "bool_type": "bool"}
+OBJECT_TYPES = {"model_type", "model_attributes_type", "dict_type", "list_type", "tuple_type"}
+# Faults whose sentence speaks of the rule alone, never of the value.
+SILENT_ABOUT_VALUE = {*NUMBER_TYPES, *OBJECT_TYPES, "string_type", "greater_than", "greater_than_equal", "less_than", "less_than_equal"}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fault: where, what stands there (None where nothing does), why it cannot be, how to go on."""
+
+    path: str
+    value: str | None
+    reason: str
+    way_out: str
+
+    def __str__(self) -> str:
+        where = self.path if self.value is None else f"{self.path} = {self.value}"
+        return f"{where}: {self.reason}\n      -> {self.way_out}"
+
+
+def of_validation(error: ValidationError, document: Mapping[str, Any], schema: Mapping[str, Any], secret: frozenset[str]) -> list[Problem]:
+    """Every fault pydantic found; values below a top-level key in `secret` are not shown."""
+    problems: list[Problem] = []
+    for detail in error.errors(include_url=False):
+        cause = detail.get("ctx", {}).get("error")
+        if isinstance(cause, FaultsError):
+            problems += [_between_keys(fault, keys_of(detail["loc"], document), document, secret) for fault in cause.faults]
+        else:
+            problems.append(_problem(detail, document, schema, hidden=bool(detail["loc"]) and detail["loc"][0] in secret))
+    return problems
+
+
+def _between_keys(fault: Fault, above: Location, document: Mapping[str, Any], secret: frozenset[str]) -> Problem:
+    """A rule between keys may quote any of them, so its words are shown only where no key is secret."""
+    keys = [*above, *fault.keys]
+    if secret:
+        return Problem(dotted(keys), None, UNSHOWN, IN_THE_FILE)
+    return Problem(dotted(keys), _shown(keys, document), fault.reason, fault.way_out)
+
+
+def _problem(detail: ErrorDetails, document: Mapping[str, Any], schema: Mapping[str, Any], *, hidden: bool) -> Problem:
+    keys = keys_of(detail["loc"], document)
+    shown = None if detail["type"] in {"missing", "extra_forbidden"} else _shown(keys, document)
+    return Problem(
+        path=dotted(keys) or "(the whole file)",
+        value=HIDDEN if hidden and shown is not None else shown,
+        reason=_reason(detail, hidden=hidden),
+        way_out=_way_out(detail, keys, schema),
+    )
+
+
+def _shown(keys: Location, document: Mapping[str, Any]) -> str | None:
+    """Scalars only: a whole mapping says less than the reason does."""
+    try:
+        value = value_at(keys, document)
+    except (KeyError, IndexError):
+        return None
+    return None if isinstance(value, Mapping | list) else json.dumps(value, ensure_ascii=False)
+
+
+def _reason(detail: ErrorDetails, *, hidden: bool) -> str:
+    """The sentence of pydantic; of a validator of ours, its own text, which may quote the value and is therefore not shown for a secret."""
+    if detail["type"] == "extra_forbidden":
+        return "unknown key"
+    if detail["type"] == "missing":
+        return "required key is missing"
+    if hidden and detail["type"] not in SILENT_ABOUT_VALUE:
+        return UNSHOWN
+    if detail["type"] == "value_error":
+        return str(detail["ctx"]["error"])
+    text = detail["msg"]
+    return text[:1].lower() + text[1:]
+
+
+def _way_out(detail: ErrorDetails, keys: Location, schema: Mapping[str, Any]) -> str:
+    path = dotted(keys)
+    kind = detail["type"]
+    if kind == "extra_forbidden":
+        return unknown_key_hint(str(keys[-1]), allowed_keys(keys[:-1], schema))
+    if kind == "missing":
+        return f"set it: pulumi config set --path {path} <value>"
+    if kind in NUMBER_TYPES and isinstance(detail["input"], str):
+        return f"write the value without quotes; on the command line: pulumi config set --path --type {NUMBER_TYPES[kind]} {path} <value>"
+    if kind == "string_type":
+        return f"put the value in quotes; on the command line: pulumi config set --path --type string {path} <value>"
+    if kind in OBJECT_TYPES or isinstance(detail["input"], Mapping | list) or not keys or "[key]" in detail["loc"]:
+        return IN_THE_FILE
+    return f"pulumi config set --path {path} <value>"
+
+
+def unknown_key_hint(name: str, known: list[str]) -> str:
+    """The likely meaning of a misspelt key, and what may stand there."""
+    if not known:
+        return "remove it"
+    meant = closest(name, known)
+    return (f"did you mean {meant}? " if meant else "") + f"known keys here: {', '.join(known)}"

@@ -1,0 +1,91 @@
+"""Rules between the keys of a stack file; each yields faults with the key to change."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.errors import PlatformError
+from components.inference.plan import plan_versions
+from components.traffic.istio_manifest import external_host
+from serving.model_config import model_names
+from stacks.faults import Fault
+from stacks.models import manifest_of, pool_use, served_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stacks.config import ModelSpec, StackConfig
+
+
+def stack_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
+    """Every fault of a configuration whose values are each valid."""
+    yield from _environment_faults(config, stack)
+    yield from _host_faults(config)
+    for name, model in config.models.items():
+        yield from _timeout_faults(name, model)
+        version_faults = list(_version_faults(name, model))
+        yield from version_faults or _server_faults(config, name, model)
+
+
+def _environment_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
+    environment = config.environment.value
+    if stack != environment and not stack.startswith(f"{environment}-"):
+        yield Fault(("environment",), f"the stack is named {stack!r}", f"name the stack {environment} or {environment}-<suffix>, or change the key")
+    if environment == "local":
+        return
+    if config.images.triton is None:
+        way_out = (
+            "build serving/Containerfile, push it to your registry, then: pulumi config set --path images.triton <registry>/<name>@sha256:<digest>"
+        )
+        yield Fault(("images", "triton"), f"required in {environment}: its cluster cannot pull an image of this machine", way_out)
+    if config.cluster.simulated_gpus is not None:
+        way_out = "remove it; real nodes report their own GPUs"
+        yield Fault(("cluster", "simulatedGpus"), f"GPUs are simulated in the environment local only, this is {environment}", way_out)
+
+
+def _host_faults(config: StackConfig) -> Iterator[Fault]:
+    """Every model has a host of its own under the gateway's domain."""
+    owners: dict[str, str] = {}
+    for name, model in config.models.items():
+        key = ("models", name, "routing", "host")
+        try:
+            host = external_host(model.identity(name, config.cluster.namespace), model.routing, config.gateway.domain)
+        except PlatformError as error:
+            yield Fault(key, error.message, error.hint)
+            continue
+        if (owner := owners.setdefault(host, name)) != name:
+            yield Fault(key, f"host {host} belongs to model {owner!r} already", "give one of them another routing.host")
+
+
+def _timeout_faults(name: str, model: ModelSpec) -> Iterator[Fault]:
+    """A route that gives up before the server does cuts requests the server would have answered."""
+    route, server = model.routing.timeout_seconds, model.server.max_request_seconds
+    if route < server:
+        reason = f"is below server.maxRequestSeconds {server}: requests the server still answers would be cut"
+        yield Fault(("models", name, "routing", "timeoutSeconds"), reason, f"raise it to at least {server}, or lower server.maxRequestSeconds")
+
+
+def _version_faults(name: str, model: ModelSpec) -> Iterator[Fault]:
+    """The model and its versions are published, and the canary is another version than the stable one."""
+    at: tuple[str, ...] = ("models", name)
+    triton_name = model.triton_name or name
+    if triton_name not in model_names():
+        key = at if model.triton_name is None else (*at, "tritonName")
+        yield Fault(key, f"the model repository has no model {triton_name!r}", f"models there are: {', '.join(model_names())} (serving/models/)")
+        return
+    places = [((*at, "version"), model.version)] + ([] if model.canary is None else [((*at, "canary", "version"), model.canary.version)])
+    for key, version in places:
+        try:
+            manifest_of(name, model).version(version)
+        except PlatformError as error:
+            yield Fault(key, error.message, error.hint)
+    if model.canary is not None and model.canary.version == model.version:
+        yield Fault((*at, "canary", "version"), "is the stable version too", "name another version, or remove canary")
+
+
+def _server_faults(config: StackConfig, name: str, model: ModelSpec) -> Iterator[Fault]:
+    """Server, batching, memory and node pool fit together: the components' own decisions, taken early."""
+    try:
+        plan_versions(model.identity(name, config.cluster.namespace), model.server, pool_use(config, name), served_versions(name, model))
+    except PlatformError as error:
+        yield Fault(("models", name), error.message, error.hint)

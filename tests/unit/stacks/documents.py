@@ -1,0 +1,51 @@
+"""Stack files as Pulumi hands them over, with changes."""
+
+import json
+from typing import Any
+
+import yaml
+
+from stacks.loader import PROJECT
+from tools.paths import REPO
+
+ENVIRONMENTS = ("local", "dev", "staging", "prod")
+# What the committed files of the cloud stacks leave to their user.
+IMAGE = f"registry.example.com/triton@sha256:{'0' * 64}"
+
+
+def document(stack: str = "local") -> dict[str, Any]:
+    """The committed keys of a stack, with the engine's and ours, complete for every environment."""
+    config: dict[str, Any] = yaml.safe_load((REPO / "stacks" / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))["config"]
+    if stack != "local":
+        config[f"{PROJECT}:images"] = {"triton": IMAGE}
+    return config
+
+
+def changed(path: str, value: Any, stack: str = "local") -> dict[str, Any]:
+    """The stack's keys with one value set at a dotted path below our namespace."""
+    config = document(stack)
+    top, *rest = path.split(".")
+    if not rest:
+        config[f"{PROJECT}:{top}"] = value
+        return config
+    node = config.setdefault(f"{PROJECT}:{top}", {})
+    for key in rest[:-1]:
+        node = node.setdefault(key, {})
+    node[rest[-1]] = value
+    return config
+
+
+def without(path: str, stack: str = "local") -> dict[str, Any]:
+    """The stack's keys without the one at a dotted path below our namespace."""
+    config = document(stack)
+    top, *rest = path.split(".")
+    node, last = (config, f"{PROJECT}:{top}") if not rest else (config[f"{PROJECT}:{top}"], rest[-1])
+    for key in rest[:-1]:
+        node = node[key]
+    del node[last]
+    return config
+
+
+def as_pulumi_passes(config: dict[str, Any]) -> dict[str, str]:
+    """Scalars as text, everything else as JSON: how a program finds them."""
+    return {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
