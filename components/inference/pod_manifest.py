@@ -12,6 +12,8 @@ CONTAINER = "triton"
 # Prometheus scrapes every 15 s; gauges such as pending requests must not be older than one of its steps.
 METRICS_INTERVAL_MS = 1000
 TMP_SIZE_MIB = 64
+TMP_PATH = "/tmp"  # noqa: S108  a volume of the pod's own
+SHM_PATH = "/dev/shm"  # noqa: S108  where POSIX shared memory lives
 MIB = 1024 * 1024
 
 
@@ -105,10 +107,10 @@ def _cpu(cores: float) -> str:
 def _mounts(plan: VersionPlan) -> list[dict[str, Any]]:
     path = f"{REPOSITORY_PATH}/{plan.identity.triton_name}/{CONFIG_FILE}"
     mounts: list[dict[str, Any]] = [
-        {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  a volume of the pod's own
+        {"name": "tmp", "mountPath": TMP_PATH},
         {"name": "model-config", "mountPath": path, "subPath": CONFIG_FILE, "readOnly": True},
     ]
-    return mounts if plan.shm_mib is None else [*mounts, {"name": "shm", "mountPath": "/dev/shm"}]  # noqa: S108  a volume of the pod's own
+    return mounts if plan.shm_mib is None else [*mounts, {"name": "shm", "mountPath": SHM_PATH}]
 
 
 def _volumes(plan: VersionPlan) -> list[dict[str, Any]]:
