@@ -1,7 +1,7 @@
 // Command pulumi-resource-kubernetes serves the Pulumi Kubernetes provider.
 //
 // The provider's own main package embeds generated files that its published Go module does not carry.
-// The toolchain builder writes both files beside this one (see tools/toolchain/provider_sources.py) before it compiles.
+// The toolchain builder writes both files beside this one (see tools/toolchain/provider.py) before it compiles.
 package main
 
 import (
