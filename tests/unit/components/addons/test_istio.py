@@ -99,8 +99,9 @@ def build():
 
 def test_the_definitions_come_before_the_control_plane_and_the_namespace_before_both():
     recording = run(build)
-    namespace, (base, istiod) = recording.one("Namespace"), recording.of_type("Chart")
-    assert (base.inputs["name"], istiod.inputs["name"]) == ("istio-base", "istiod")
+    namespace = recording.one("Namespace")
+    charts = {chart.inputs["name"]: chart for chart in recording.of_type("Chart")}
+    base, istiod = charts["istio-base"], charts["istiod"]
     assert namespace.urn in base.dependencies
     assert base.urn in istiod.dependencies
 
