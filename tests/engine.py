@@ -110,7 +110,7 @@ class RecordingMonitor(mocks.MockMonitor):
 
     def RegisterResource(self, request: Any) -> Any:  # noqa: N802  name of the gRPC method
         with thread_loop():
-            response: Any = super().RegisterResource(request)  # type: ignore[no-untyped-call]
+            response: Any = super().RegisterResource(request)
         if request.type != "pulumi:pulumi:Stack":
             self.recording.resources.append(
                 Registered(
@@ -131,15 +131,15 @@ class RecordingMonitor(mocks.MockMonitor):
 
     def ReadResource(self, request: Any) -> Any:  # noqa: N802  name of the gRPC method
         with thread_loop():
-            return super().ReadResource(request)  # type: ignore[no-untyped-call]
+            return super().ReadResource(request)
 
     def Invoke(self, request: Any) -> Any:  # noqa: N802  name of the gRPC method
         with thread_loop():
-            return super().Invoke(request)  # type: ignore[no-untyped-call]
+            return super().Invoke(request)
 
     def RegisterResourceOutputs(self, request: Any) -> Any:  # noqa: N802  name of the gRPC method
         self.recording.outputs[request.urn] = rpc.deserialize_properties(request.outputs)
-        return super().RegisterResourceOutputs(request)  # type: ignore[no-untyped-call]
+        return super().RegisterResourceOutputs(request)
 
 
 class _WarningCollector:
@@ -183,7 +183,7 @@ def run(
             # Without its result: the runtime would wait for an Output, and an error would surface in a second place.
             build()
 
-        pulumi_test(program)()  # type: ignore[no-untyped-call]
+        pulumi_test(program)()
     return recording
 
 

@@ -22,6 +22,7 @@ def test_one_replica_on_the_only_slot_is_updated_with_a_warning():
     """C14: the update cannot be without downtime, and says so."""
     surge = plan_surge(Demand(1, 1), (), nodes=1, node_slots=1)
     assert (surge.max_surge, surge.max_unavailable) == (0, 1)
+    assert surge.warning is not None
     assert "every update stops the model" in surge.warning
 
 

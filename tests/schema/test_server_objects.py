@@ -1,0 +1,39 @@
+"""Objects of servers and of the GPU simulator are what Kubernetes allows."""
+
+import kubernetes_validate
+import pytest
+
+from components.core.rollout import ReplicaRange
+from components.devices.simulated_gpus_manifest import build_simulator
+from components.devices.spec import SimulatedGpusSpec
+from components.inference import triton_manifest as triton
+from tests.unit.components.inference.models import IDENTITY, plan
+from tests.unit.components.inference.test_triton_manifest import GPU, gpu_pool
+
+PLANS = {
+    "cpu": plan(),
+    "scaled-from-zero": plan(replicas=ReplicaRange.scaled(0, 3)),
+    "without-shared-memory": plan(python_backend=False),
+    "gpu": plan(GPU, pool=gpu_pool(taints=[{"key": "nvidia.com/gpu"}], labels={"pool": "gpus"})),
+}
+OBJECTS = {
+    "service": ("v1", "Service", triton.build_service(IDENTITY, awaited=True)),
+    "account": ("v1", "ServiceAccount", triton.build_service_account(IDENTITY)),
+    "simulator": ("apps/v1", "DaemonSet", build_simulator(SimulatedGpusSpec(count=4), "image:1")),
+    **{f"deployment-{name}": ("apps/v1", "Deployment", triton.build_deployment(of, "image:1")) for name, of in PLANS.items()},
+    "config": ("v1", "ConfigMap", triton.build_config_map(PLANS["cpu"])),
+    "budget": ("policy/v1", "PodDisruptionBudget", triton.build_disruption_budget(PLANS["cpu"])),
+}
+
+
+@pytest.mark.parametrize(("api_version", "kind", "manifest"), OBJECTS.values(), ids=OBJECTS)
+def test_objects_are_allowed(kubernetes_version, api_version, kind, manifest):
+    kubernetes_validate.validate({"apiVersion": api_version, "kind": kind, **manifest}, kubernetes_version, strict=True)
+
+
+def test_a_misspelt_key_would_be_seen(kubernetes_version):
+    """Strict: the check is one that can fail."""
+    manifest = triton.build_service(IDENTITY, awaited=True)
+    manifest["spec"]["selectors"] = manifest["spec"].pop("selector")
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate({"apiVersion": "v1", "kind": "Service", **manifest}, kubernetes_version, strict=True)
