@@ -1,0 +1,112 @@
+"""Objects every cluster gets: the bindings `kubeadm init` makes and, on nodes, CoreDNS; pure."""
+
+from typing import Any
+
+from tools.cluster.spec import Addresses
+
+Manifest = dict[str, Any]
+_LABELS = {"k8s-app": "kube-dns"}
+# No `forward`: the nodes reach no outer name server, and a name that is not the cluster's gets a quick NXDOMAIN instead of a time-out.
+_COREFILE = """.:53 {
+    errors
+    health {
+        lameduck 2s
+    }
+    ready
+    kubernetes cluster.local in-addr.arpa ip6.arpa {
+        pods insecure
+        fallthrough in-addr.arpa ip6.arpa
+        ttl 5
+    }
+    cache 5
+    reload
+    loadbalance
+}
+"""
+
+
+def _binding(name: str, role: str, subject: Manifest) -> Manifest:
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [subject],
+    }
+
+
+def _subject(kind: str, name: str) -> Manifest:
+    return {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name}
+
+
+def bindings() -> list[Manifest]:
+    """Who may what: the kubeconfig's owner all, the API server the kubelet's logs and exec, kube-proxy its watches."""
+    return [
+        _binding("kubeadm:cluster-admins", "cluster-admin", _subject("Group", "kubeadm:cluster-admins")),
+        _binding("kubeadm:kubelet-api-admin", "system:kubelet-api-admin", _subject("User", "kube-apiserver-kubelet-client")),
+    ]
+
+
+def _coredns_rbac() -> list[Manifest]:
+    rules = [
+        {"apiGroups": [""], "resources": ["endpoints", "services", "pods", "namespaces"], "verbs": ["list", "watch"]},
+        {"apiGroups": ["discovery.k8s.io"], "resources": ["endpointslices"], "verbs": ["list", "watch"]},
+    ]
+    account = {"kind": "ServiceAccount", "name": "coredns", "namespace": "kube-system"}
+    return [
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "coredns", "namespace": "kube-system"}},
+        {"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "system:coredns"}, "rules": rules},
+        _binding("system:coredns", "system:coredns", account),
+    ]
+
+
+def _coredns_pod(image: str) -> Manifest:
+    def probe(path: str, port: int) -> Manifest:
+        return {"httpGet": {"path": path, "port": port}, "periodSeconds": 2, "timeoutSeconds": 5, "failureThreshold": 5}
+
+    container = {
+        "name": "coredns",
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["coredns", "-conf", "/etc/coredns/Corefile"],
+        "ports": [{"name": "dns", "containerPort": 53, "protocol": "UDP"}, {"name": "dns-tcp", "containerPort": 53, "protocol": "TCP"}],
+        "resources": {"requests": {"cpu": "50m", "memory": "70Mi"}, "limits": {"memory": "170Mi"}},
+        "readinessProbe": probe("/ready", 8181),
+        "livenessProbe": {**probe("/health", 8080), "initialDelaySeconds": 30, "periodSeconds": 10},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"add": ["NET_BIND_SERVICE"], "drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+        "volumeMounts": [{"name": "config", "mountPath": "/etc/coredns", "readOnly": True}],
+    }
+    return {
+        "serviceAccountName": "coredns",
+        "priorityClassName": "system-cluster-critical",
+        "dnsPolicy": "Default",
+        "tolerations": [{"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"}],
+        "containers": [container],
+        "volumes": [{"name": "config", "configMap": {"name": "coredns"}}],
+    }
+
+
+def coredns(addresses: Addresses, image: str) -> list[Manifest]:
+    """CoreDNS with one replica, at the services block's tenth address."""
+    metadata = {"namespace": "kube-system", "labels": _LABELS}
+    deployment = {
+        "replicas": 1,
+        "selector": {"matchLabels": _LABELS},
+        "template": {"metadata": {"labels": _LABELS}, "spec": _coredns_pod(image)},
+    }
+    ports = [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]
+    return [
+        *_coredns_rbac(),
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "coredns", **metadata}, "data": {"Corefile": _COREFILE}},
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "coredns", **metadata}, "spec": deployment},
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": "kube-dns", **metadata},
+            "spec": {"selector": _LABELS, "clusterIP": addresses.dns, "ports": ports},
+        },
+    ]

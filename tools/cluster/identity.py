@@ -1,0 +1,65 @@
+"""A process that is surely the one we started: a number alone may be another program's by now."""
+
+import json
+import os
+import signal
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class ProcessIdentity:
+    """A process number and its start time (clock ticks since boot), which together never name two processes of one boot."""
+
+    pid: int
+    start_time: int
+
+    @classmethod
+    def of(cls, pid: int) -> "ProcessIdentity | None":
+        """None when no such process runs; a zombie does not run."""
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except (FileNotFoundError, ProcessLookupError):
+            return None
+        # The command, in parentheses, may hold blanks: fields are counted behind it.
+        fields = stat.rpartition(")")[2].split()
+        return None if fields[0] in {"Z", "X"} else cls(pid, int(fields[19]))
+
+    @classmethod
+    def read(cls, file: Path) -> "ProcessIdentity | None":
+        """The process recorded in `file` while it runs, else None."""
+        try:
+            recorded = cls(**json.loads(file.read_text()))
+        except (FileNotFoundError, ValueError, TypeError):
+            return None
+        return recorded if recorded.alive() else None
+
+    def write(self, file: Path) -> None:
+        write_atomically(file, json.dumps(asdict(self)))
+
+    def alive(self) -> bool:
+        return ProcessIdentity.of(self.pid) == self
+
+    def signal(self, number: signal.Signals) -> None:
+        if self.alive():
+            os.kill(self.pid, number)
+
+    def wait(self, seconds: float) -> bool:
+        """True as soon as the process has ended, False when it has not within `seconds`."""
+        deadline = time.monotonic() + seconds
+        while self.alive():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.02)
+        return True
+
+
+def write_atomically(file: Path, text: str, mode: int = 0o644) -> None:
+    """Writes so that a reader, or an interruption, sees the old content or the new one."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+    with os.fdopen(descriptor, "w") as stream:
+        stream.write(text)
+    temporary.replace(file)
