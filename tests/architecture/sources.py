@@ -10,7 +10,7 @@ from tools.paths import REPO
 
 # Written by programs; their length says nothing.
 GENERATED = {"requirements.txt", "schema.json", "go.sum", "go.mod"}
-GENERATED_SUFFIXES = {".ambr"}
+GENERATED_FOLDERS = {"__snapshots__"}
 
 
 @cache
@@ -24,7 +24,7 @@ def tracked() -> tuple[Path, ...]:
 
 def written() -> tuple[Path, ...]:
     """Tracked files that people write."""
-    return tuple(path for path in tracked() if path.name not in GENERATED and path.suffix not in GENERATED_SUFFIXES)
+    return tuple(path for path in tracked() if path.name not in GENERATED and not GENERATED_FOLDERS & set(path.parts))
 
 
 def python_files(*roots: str) -> tuple[Path, ...]:

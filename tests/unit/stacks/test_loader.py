@@ -7,7 +7,7 @@ import pytest
 from components.errors import ConfigError
 from stacks.config import StackConfig
 from stacks.loader import load
-from tests.unit.stacks.documents import ENVIRONMENTS, as_pulumi_passes, changed, document, without
+from tests.documents import ENVIRONMENTS, as_pulumi_passes, changed, document, without
 
 
 def loaded(config: dict[str, Any], stack: str = "local", secret: frozenset[str] = frozenset()) -> StackConfig:

@@ -1,11 +1,14 @@
-"""Stack files as Pulumi hands them over, with changes."""
+"""Stack files as Pulumi hands them over, with changes, and what the platform makes of them."""
 
 import json
 from typing import Any
 
 import yaml
 
-from stacks.loader import PROJECT
+from stacks.assets import Assets
+from stacks.loader import PROJECT, load
+from stacks.platform import build
+from tests.engine import Recording, run
 from tools.paths import REPO
 
 ENVIRONMENTS = ("local", "dev", "staging", "prod")
@@ -49,3 +52,17 @@ def without(path: str, stack: str = "local") -> dict[str, Any]:
 def as_pulumi_passes(config: dict[str, Any]) -> dict[str, str]:
     """Scalars as text, everything else as JSON: how a program finds them."""
     return {key: value if isinstance(value, str) else json.dumps(value) for key, value in config.items()}
+
+
+def local_assets() -> Assets:
+    """Assets as `make up` would list them, at places that exist nowhere."""
+    return Assets(
+        charts={name: f"/charts/{name}" for name in ("istio-base", "istiod", "istio-gateway")},
+        images={name: f"localhost/inference-platform/{name}:0" for name in ("pilot", "proxyv2", "triton", "gpu-simulator")},
+    )
+
+
+def built(config: dict[str, Any], stack: str = "local", *, preview: bool = False) -> Recording:
+    """What the platform registers for a configuration, against recording mocks."""
+    checked = load(stack, as_pulumi_passes(config))
+    return run(lambda: build(checked, local_assets()), stack=stack, preview=preview)

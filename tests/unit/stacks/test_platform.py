@@ -1,0 +1,96 @@
+"""What the composition root joins: providers, order, outputs."""
+
+import pulumi
+import pytest
+
+from stacks.loader import load
+from stacks.platform import PlatformOutputs, build
+from tests.documents import ENVIRONMENTS, as_pulumi_passes, built, changed, document, local_assets, without
+from tests.engine import PROVIDER_PREFIX, run
+
+
+@pytest.mark.parametrize("stack", ENVIRONMENTS)
+def test_every_kubernetes_object_has_the_stacks_own_provider(stack: str) -> None:
+    """C06a (pulumi/pulumi-kubernetes#1853)."""
+    recording = built(document(stack), stack)
+    [provider] = [resource for resource in recording.resources if resource.type.startswith(PROVIDER_PREFIX)]
+    charts = recording.of_type("Chart")
+    assert recording.kubernetes
+    assert charts
+    assert {resource.provider_urn for resource in (*recording.kubernetes, *charts)} == {provider.urn}
+
+
+@pytest.mark.parametrize("stack", ENVIRONMENTS)
+def test_default_providers_are_disabled_in_every_stack_file(stack: str) -> None:
+    """C06a (pulumi/pulumi-kubernetes#1853)."""
+    assert document(stack)["pulumi:disable-default-providers"] == ["*"]
+
+
+def test_nothing_waits_for_its_namespace_in_vain_and_the_route_comes_last() -> None:
+    recording = built(document())
+    after = {urn.rpartition("::")[2] for urn in recording.one("VirtualService").dependencies}
+    assert {"magika-v1-deployment", "magika-v2-deployment", "magika-service", "magika-subsets-v1", "magika-subsets-v2", "gateway-gateway"} <= after
+
+
+def test_a_versions_pods_never_outlive_the_subset_that_names_them() -> None:
+    recording = built(document())
+    for version in (1, 2):
+        deployment = recording.one("Deployment", f"magika-v{version}")
+        assert f"magika-subsets-v{version}" in {urn.rpartition("::")[2] for urn in deployment.dependencies}
+
+
+def test_a_weight_changes_the_inputs_of_exactly_one_object() -> None:
+    before = {resource.urn: resource.inputs for resource in built(document()).resources}
+    after = {resource.urn: resource.inputs for resource in built(changed("models.magika.canary.weight", 25)).resources}
+    assert [urn.rpartition("::")[2] for urn in after if before[urn] != after[urn]] == ["magika-route-virtual-service"]
+
+
+def test_a_removed_canary_leaves_the_stable_versions_objects_as_they_were() -> None:
+    before = {resource.urn: resource.inputs for resource in built(document()).resources}
+    after = {resource.urn: resource.inputs for resource in built(without("models.magika.canary")).resources}
+    assert {urn.rpartition("::")[2] for urn in before.keys() - after.keys()} == {
+        "magika-v2-deployment",
+        "magika-v2-config",
+        "magika-v2-budget",
+        "magika-subsets-v2",
+    }
+    assert [urn.rpartition("::")[2] for urn in after if before[urn] != after[urn]] == ["magika-route-virtual-service"]
+
+
+def test_promotion_restarts_no_pod() -> None:
+    canary = {resource.urn: resource.inputs for resource in built(document()).resources}
+    promoted = without("models.magika.canary")
+    promoted["inference-platform:models"]["magika"]["version"] = 2
+    after = built(promoted)
+    assert after.one("Deployment", "magika-v2").inputs == canary[after.one("Deployment", "magika-v2").urn]
+    assert [resource.inputs["metadata"]["name"] for resource in after.of_type("Deployment")] == ["magika-v2"]
+
+
+def test_simulated_gpus_are_made_only_where_they_are_asked_for() -> None:
+    assert len(built(document()).of_type("DaemonSet")) == 1
+    assert built(without("cluster.simulatedGpus")).of_type("DaemonSet") == []
+
+
+def test_the_models_namespace_enforces_the_restricted_standard_and_gives_no_token_away() -> None:
+    recording = built(document())
+    assert recording.one("Namespace", "inference").inputs["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert recording.one("ServiceAccount", "default").inputs["automountServiceAccountToken"] is False
+
+
+def test_outputs_tell_where_each_model_is_and_who_gets_what() -> None:
+    collected: list[PlatformOutputs] = []
+    seen: list[object] = []
+
+    def program() -> None:
+        outputs = build(load("local", as_pulumi_passes(document())), local_assets())
+        collected.append(outputs)
+        pulumi.Output.from_input(outputs.exports()).apply(seen.append)
+
+    run(program, stack="local")
+    assert seen == [
+        {
+            "namespace": "inference",
+            "gateway": {"domain": "inference.test", "port": 30080},
+            "models": {"magika": {"host": "magika.inference.test", "versions": [1, 2], "weights": {"v1": 90, "v2": 10}}},
+        }
+    ]
