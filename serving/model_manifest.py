@@ -70,6 +70,14 @@ class ModelVersionSpec(Spec):
     memory_mib: Annotated[int, Field(gt=0, description="Memory of one instance when loaded and busy.")]
 
 
+class CheckSpec(Spec):
+    """A request and its answer, tried on every version in the finished image: what cannot answer is not published."""
+
+    content: Annotated[str, Field(min_length=1, description="Value of the only input.")]
+    output: Annotated[str, Field(description="Name of the output to compare.")]
+    expected: Annotated[str, Field(min_length=1)]
+
+
 class ModelManifest(Spec):
     """A model of the repository; `name` is its directory and its name in Triton, which refuses any other."""
 
@@ -79,6 +87,7 @@ class ModelManifest(Spec):
     backend: Literal["python", "onnxruntime", "tensorrt", "pytorch"]
     wheel: WheelSpec
     signature: SignatureSpec
+    check: CheckSpec
     load_budget_seconds: Annotated[int, Field(gt=0, description="Longest time from start to ready that is not a fault.")]
     shared_memory_mib: Annotated[int, Field(ge=0, description="POSIX shared memory that one instance needs.")] = 0
     python_requirements: Annotated[tuple[str, ...], Field(strict=False, description="Distributions that model.py imports.")] = ()

@@ -1,0 +1,32 @@
+"""Runs in the image build: carries out the transformations that serving.repository wrote down. Standard library and onnxruntime only."""
+
+import json
+import sys
+from pathlib import Path
+
+from onnxruntime.quantization import QuantType, quantize_dynamic
+
+
+def quantise_dynamic_int8(path: Path) -> None:
+    """Replace the weights of the matrix products by 8-bit integers.
+
+    Convolutions stay: onnxruntime has no fast integer convolution on CPUs, and quantising magika's made a request take 30 ms instead of 10 ms
+    and changed the label of 11 of 708 files instead of 6.
+    """
+    quantised = path.with_suffix(".int8")
+    quantize_dynamic(path, quantised, weight_type=QuantType.QInt8, op_types_to_quantize=["MatMul", "Gemm"])
+    quantised.replace(path)
+
+
+TRANSFORMATIONS = {"quantise-dynamic-int8": quantise_dynamic_int8}
+
+
+def main() -> None:
+    """Arguments: transformations.json, the repository it speaks of."""
+    listing, repository = map(Path, sys.argv[1:])
+    for entry in json.loads(listing.read_text(encoding="utf-8")):
+        TRANSFORMATIONS[entry["transformation"]](repository / entry["path"])
+
+
+if __name__ == "__main__":
+    main()

