@@ -53,7 +53,11 @@ def build_istiod_values(spec: IstioSpec, images: IstioImages | None) -> dict[str
     return {
         "autoscaleEnabled": False,
         "replicaCount": spec.replicas,
-        "resources": {"requests": {"cpu": f"{round(spec.cpu_request * 1000)}m", "memory": f"{spec.memory_mib}Mi"}},
+        # No limit of CPU: one would delay pushes just when there are many.
+        "resources": {
+            "requests": {"cpu": f"{round(spec.cpu_request * 1000)}m", "memory": f"{spec.memory_mib}Mi"},
+            "limits": {"memory": f"{spec.memory_mib}Mi"},
+        },
         "seccompProfile": {"type": "RuntimeDefault"},
         "env": {**PROMPT_PUSH, **({} if images is None else PLAIN_ENVOY)},
         "telemetry": {"enabled": False},

@@ -29,4 +29,4 @@ class IstioSpec(Spec):
     source: Annotated[ModuleSource | ChartSource, Field(discriminator="kind")]
     replicas: Annotated[int, Field(ge=1, le=10, description="Pods of the control plane.")] = 1
     cpu_request: Annotated[float, Field(gt=0, le=32, description="CPU cores reserved by each pod of the control plane.")] = 0.1
-    memory_mib: Annotated[int, Field(ge=128, le=65_536, description="Memory reserved by each pod of the control plane, in MiB.")] = 256
+    memory_mib: Annotated[int, Field(ge=128, le=65_536, description="Memory reserved and at most for each of these pods, in MiB.")] = 512

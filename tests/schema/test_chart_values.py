@@ -20,7 +20,7 @@ SERVICES = [
     {"type": "ClusterIP"},
 ]
 # Read by the templates, but only mentioned in a comment of values.yaml, or not at all.
-READ_BY_TEMPLATES_ONLY = {("base", "validationFailurePolicy"), ("global", "imagePullPolicy")}
+READ_BY_TEMPLATES_ONLY = {("base", "validationFailurePolicy"), ("global", "imagePullPolicy"), ("resources", "limits")}
 
 
 def unknown_keys(values: Mapping[str, Any], defaults: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
