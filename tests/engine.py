@@ -84,9 +84,9 @@ class RecordingMocks(mocks.Mocks):
     def new_resource(self, args: mocks.MockResourceArgs) -> tuple[str | None, dict[str, Any]]:
         return (f"{args.name}-id" if args.custom else ""), dict(args.inputs)
 
-    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]] | None]:
+    def call(self, args: mocks.MockCallArgs) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         self.recording.invokes.append(Invoked(args.token, args.args, args.provider))
-        return self.invoke_results.get(args.token, {}), None
+        return self.invoke_results.get(args.token, {}), []
 
 
 @contextmanager
