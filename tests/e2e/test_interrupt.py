@@ -1,0 +1,60 @@
+"""An update that is interrupted leaves nothing twice and nothing behind."""
+
+import os
+import signal
+import time
+from subprocess import Popen
+
+import pytest
+
+from components import labels
+from tests.e2e.platform import MODEL, NAMESPACE, Platform
+from tests.e2e.traffic import PROPAGATION_SECONDS
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+KINDS = (
+    "deployments",
+    "services",
+    "configmaps",
+    "serviceaccounts",
+    "poddisruptionbudgets",
+    "virtualservices",
+    "destinationrules",
+)
+# Long enough for the engine to have begun with the objects, short enough for it not to have ended: a new ConfigMap and two rollouts take longer.
+INTERRUPT_SECONDS = 8
+END_SECONDS = 120
+
+
+def inventory(platform: Platform) -> set[tuple[str, str]]:
+    """(kind, name) of everything of ours in the models' namespace."""
+    ours = {labels.PART_OF: labels.PLATFORM}
+    return {(kind, found["metadata"]["name"]) for kind in KINDS for found in platform.kube.find(kind, NAMESPACE, ours)}
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
+def test_an_interrupted_update_is_completed_by_the_next_one(platform: Platform, how: signal.Signals) -> None:
+    before = inventory(platform)
+    with platform.restored():
+        platform.stack.set_config(f"models.{MODEL}.server.logVerbose", "1")
+        running = platform.stack.start("up", "--yes", "--skip-preview")
+        time.sleep(INTERRUPT_SECONDS)
+        assert running.poll() is None, "the update was over before it could be interrupted"
+        os.killpg(running.pid, how)
+        output = end_of(running)
+        if how is signal.SIGKILL:
+            # A killed engine leaves its lock, as the next update says.
+            platform.stack.check("cancel", "--yes")
+        result = platform.stack.up("--refresh")
+        assert result.ok, f"{output}\n{result.log}"
+        again = platform.stack.up()
+        assert (again.ok, again.changes) == (True, ()), again.log
+    time.sleep(PROPAGATION_SECONDS)
+    assert inventory(platform) == before
+
+
+def end_of(running: Popen[str]) -> str:
+    output, _ = running.communicate(timeout=END_SECONDS)
+    assert running.returncode != 0
+    return output

@@ -1,0 +1,105 @@
+"""Predictions through the gateway, as a caller outside the cluster makes them."""
+
+import json
+from collections.abc import Iterator
+
+import grpc
+import httpx
+import pytest
+from tritonclient.grpc import service_pb2
+
+from loadtests.engine import Load
+from loadtests.payloads import Document, grpc_infer, http_json, http_raw, read_grpc, read_http
+from loadtests.plan import Plan
+from serving.contract import GRPC_SERVICE
+from tests.e2e.platform import MODEL, Platform
+from tests.e2e.traffic import DOCUMENTS, PYTHON, SIGNATURE, assert_no_failures, gateway, over_grpc, over_http
+
+pytestmark = pytest.mark.e2e
+
+
+@pytest.fixture
+def http(platform: Platform) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=f"http://{gateway(platform)}", headers={"Host": platform.authority}, trust_env=False, timeout=10) as client:
+        yield client
+
+
+@pytest.fixture
+def channel(platform: Platform) -> Iterator[grpc.Channel]:
+    options = [("grpc.default_authority", platform.authority), ("grpc.enable_http_proxy", 0)]
+    with grpc.insecure_channel(str(gateway(platform)), options) as channel:
+        yield channel
+
+
+def call(channel: grpc.Channel, method: str, request: bytes) -> bytes:
+    return bytes(channel.unary_unary(f"/{GRPC_SERVICE}/{method}", request_serializer=bytes, response_deserializer=bytes)(request, timeout=10))
+
+
+@pytest.mark.parametrize("version", [None, 1, 2])
+@pytest.mark.parametrize("document", DOCUMENTS, ids=["png", "python"])
+def test_a_file_as_the_body_is_classified_over_http(http: httpx.Client, document: Document, version: int | None) -> None:
+    """What the printed curl does. A version in the path must reach a server that has it, so it is asked until the split has chosen that one."""
+    request = http_raw(SIGNATURE, document, version)
+    for _ in range(200):
+        answer = http.post(request.path, content=request.body, headers=request.headers)
+        if answer.status_code == httpx.codes.OK:
+            break
+        assert version is not None, answer.text
+    length = answer.headers.get(JSON_LENGTH_HEADER)
+    prediction = read_http(SIGNATURE, None if length is None else int(length), answer.content)
+    assert prediction.label == document.label
+    assert prediction.version == str(version) if version else prediction.version in {"1", "2"}
+
+
+def test_json_is_classified_over_http(http: httpx.Client) -> None:
+    request = http_json(SIGNATURE, PYTHON)
+    answer = http.post(request.path, content=request.body, headers=request.headers)
+    assert read_http(SIGNATURE, None, answer.content).label == "python"
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=["png", "python"])
+def test_a_file_is_classified_over_grpc(channel: grpc.Channel, document: Document) -> None:
+    response = service_pb2.ModelInferResponse.FromString(call(channel, "ModelInfer", grpc_infer(SIGNATURE, document)))
+    assert read_grpc(SIGNATURE, response).label == document.label
+
+
+def test_unversioned_requests_are_answered_by_both_versions_over_both_protocols(platform: Platform) -> None:
+    with Load(Plan(rate_rps=100, duration_seconds=10), [over_http(platform), over_grpc(platform)]) as load:
+        report = load.finish().raise_if_invalid()
+    assert_no_failures(report)
+    for protocol in ("http", "grpc"):
+        assert set(report.protocol(protocol).versions) == {"1", "2"}, str(report.protocol(protocol))
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/v2/repository/index"),
+        ("POST", f"/v2/repository/models/{MODEL}/load"),
+        ("POST", f"/v2/repository/models/{MODEL}/unload"),
+        ("GET", "/v2/systemsharedmemory/status"),
+        ("GET", "/v2/trace/setting"),
+        ("POST", "/v2/logging"),
+        ("POST", "/v2/models/other/infer"),
+    ],
+)
+def test_what_controls_the_server_is_not_exposed_over_http(http: httpx.Client, method: str, path: str) -> None:
+    assert http.request(method, path, json={}).status_code == httpx.codes.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    "method", ["RepositoryIndex", "RepositoryModelLoad", "RepositoryModelUnload", "SystemSharedMemoryStatus", "TraceSetting", "LogSettings"]
+)
+def test_what_controls_the_server_is_not_exposed_over_grpc(channel: grpc.Channel, method: str) -> None:
+    with pytest.raises(grpc.RpcError) as raised:
+        call(channel, method, b"")
+    assert raised.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_a_host_that_is_no_model_of_ours_is_not_served(http: httpx.Client) -> None:
+    assert http.get(f"/v2/models/{MODEL}", headers={"Host": "other.inference.test"}).status_code == httpx.codes.NOT_FOUND
+
+
+def test_each_server_has_loaded_its_own_version_alone(http: httpx.Client) -> None:
+    seen = {tuple(json.loads(http.get(f"/v2/models/{MODEL}").content)["versions"]) for _ in range(100)}
+    assert seen <= {("1",), ("2",)}

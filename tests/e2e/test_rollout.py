@@ -1,0 +1,103 @@
+"""Servers come and go under traffic."""
+
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from components import labels
+from loadtests.engine import Load
+from loadtests.plan import Plan
+from tests.e2e.kube import Kube, Manifest
+from tests.e2e.node_processes import kill_container
+from tests.e2e.platform import MODEL, NAMESPACE, Platform
+from tests.e2e.traffic import assert_no_failures, over_grpc, over_http
+from tests.e2e.waits import wait_for
+
+pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
+
+RPS = 50.0
+STABLE = {**labels.model_selector(MODEL), labels.VERSION: "v1"}
+REPLICAS = 2
+# Pre-stop delay, drain and the start of a successor.
+SETTLE_SECONDS = 20
+RESTART_SECONDS = 120
+# A killed container is out of the gateway's sight after one failed connection (time-out 0.25 s) and the next attempt.
+OUTAGE_SECONDS_MAX = 1.0
+
+
+@pytest.fixture(scope="module")
+def two_replicas(platform: Platform) -> Iterator[None]:
+    """All traffic on version 1 in two pods, so that the loss of one is felt."""
+    with platform.restored():
+        edit = platform.edit({f"models.{MODEL}.server.replicas": str(REPLICAS), f"models.{MODEL}.canary.weight": "0"})
+        assert edit.result.ok, edit.result.log
+        wait_until_served_by(platform.kube, REPLICAS)
+        yield
+
+
+def wait_until_served_by(kube: Kube, count: int) -> list[Manifest]:
+    return wait_for(
+        f"{count} pods of version 1 are ready", lambda: kube.ready_pods(NAMESPACE, STABLE), lambda pods: len(pods) == count, seconds=RESTART_SECONDS
+    )
+
+
+def steady(platform: Platform, seconds: float) -> Load:
+    return Load(Plan(rate_rps=RPS, duration_seconds=seconds), [over_http(platform), over_grpc(platform)])
+
+
+@pytest.mark.usefixtures("two_replicas")
+def test_no_request_fails_while_the_servers_are_replaced(platform: Platform) -> None:
+    """C17 (triton-inference-server/server#6939, #6230): a stopping server answers what still arrives and what is under way."""
+    before = {pod["metadata"]["uid"] for pod in wait_until_served_by(platform.kube, REPLICAS)}
+    with steady(platform, 400) as load:
+        time.sleep(3)
+        edit = platform.edit({f"models.{MODEL}.server.cpuRequest": "0.3"})
+        assert edit.result.ok, edit.result.log
+        pods = wait_until_served_by(platform.kube, REPLICAS)
+        time.sleep(SETTLE_SECONDS)
+    assert not before & {pod["metadata"]["uid"] for pod in pods}
+    assert_no_failures(load.report().raise_if_invalid())
+
+
+@pytest.mark.usefixtures("two_replicas")
+def test_no_request_fails_when_a_pod_is_deleted(platform: Platform) -> None:
+    victim, _ = wait_until_served_by(platform.kube, REPLICAS)
+    with steady(platform, 200) as load:
+        time.sleep(3)
+        platform.kube.delete("pods", victim["metadata"]["name"], NAMESPACE, seconds=90)
+        wait_until_served_by(platform.kube, REPLICAS)
+        time.sleep(3)
+    assert_no_failures(load.report().raise_if_invalid())
+
+
+@pytest.mark.usefixtures("two_replicas")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may kill a container's processes")
+def test_a_killed_server_fails_only_what_was_in_flight_on_it(platform: Platform) -> None:
+    victim, _ = wait_until_served_by(platform.kube, REPLICAS)
+    with steady(platform, 200) as load:
+        time.sleep(3)
+        killed = load.mark("killed")
+        assert kill_container(victim, "triton") > 0
+        wait_for(
+            "the killed container restarts",
+            lambda: platform.kube.get("pods", victim["metadata"]["name"], NAMESPACE),
+            lambda pod: pod is not None and pod["status"]["containerStatuses"][0]["restartCount"] > 0,
+            seconds=RESTART_SECONDS,
+        )
+        wait_until_served_by(platform.kube, REPLICAS)
+        time.sleep(2)
+    report = load.report().raise_if_invalid()
+    late = [sample for sample in report.failures if sample.sent > killed + OUTAGE_SECONDS_MAX or sample.done < killed]
+    assert not late, str(report)
+
+
+def test_a_version_that_does_not_come_up_fails_the_update_and_the_old_pods_serve_on(platform: Platform) -> None:
+    """C16 (triton-inference-server/server#5940): a broken server is a failed rollout, not an outage. 128 MiB do not hold it."""
+    before = {pod["metadata"]["uid"] for pod in platform.kube.ready_pods(NAMESPACE, STABLE)}
+    with platform.restored(), steady(platform, 500) as load:
+        edit = platform.edit({f"models.{MODEL}.server.modelLoadTimeoutSeconds": "10", f"models.{MODEL}.server.memoryMib": "160"})
+        assert not edit.result.ok
+        assert before <= {pod["metadata"]["uid"] for pod in platform.kube.ready_pods(NAMESPACE, STABLE)}
+    assert_no_failures(load.report().raise_if_invalid())

@@ -1,0 +1,43 @@
+"""Traffic of the end-to-end tests: the model's signature, real files, targets at the gateway, and what a split must satisfy."""
+
+from loadtests.address import OwnAddress, own_address
+from loadtests.grpc_target import GrpcTarget
+from loadtests.http_target import HttpTarget
+from loadtests.payloads import Document, Signature
+from loadtests.report import Report
+from loadtests.statistics import binomial_band
+from tests.e2e.platform import MODEL, Platform
+from tools.paths import REPO
+
+SIGNATURE = Signature(MODEL, "content", "label")
+PNG = Document.read(REPO / "tests/e2e/files/gradient.png", "png")
+PYTHON = Document.read(REPO / "components/naming.py", "python")
+DOCUMENTS = (PNG, PYTHON)
+
+# Two cores serve the gateway, two servers, the control plane and this generator, and one inference takes about 4 ms of one of them.
+SPLIT_RPS = 150.0
+# How long a change may take to reach the gateway after `pulumi up` has returned.
+PROPAGATION_SECONDS = 2.0
+
+
+def gateway(platform: Platform) -> OwnAddress:
+    return own_address(platform.node_address, platform.gateway_port, own=[platform.node_address])
+
+
+def over_http(platform: Platform, version: int | None = None) -> HttpTarget:
+    return HttpTarget(name="http", address=gateway(platform), authority=platform.authority, signature=SIGNATURE, documents=DOCUMENTS, version=version)
+
+
+def over_grpc(platform: Platform, version: int | None = None) -> GrpcTarget:
+    return GrpcTarget(name="grpc", address=gateway(platform), authority=platform.authority, signature=SIGNATURE, documents=DOCUMENTS, version=version)
+
+
+def assert_split(report: Report, canary_percent: int, canary: str = "2") -> None:
+    """The canary's share lies within four standard deviations of the binomial: exactly 0 for 0 and everything for 100."""
+    low, high = binomial_band(report.count, canary_percent / 100)
+    hits = report.versions[canary]
+    assert low <= hits <= high, f"{hits} of {report.count} requests at weight {canary_percent}, expected {low:.0f} to {high:.0f}\n{report}"
+
+
+def assert_no_failures(report: Report) -> None:
+    assert not report.failures, str(report)
