@@ -8,9 +8,10 @@ from http import HTTPStatus
 import aiohttp
 
 from loadtests.address import OwnAddress
-from loadtests.payloads import JSON_LENGTH_HEADER, Document, HttpRequest, Signature, http_binary, judge, read_http
+from loadtests.payloads import Document, HttpRequest, Signature, http_binary, judge, read_http
 from loadtests.samples import DETAIL_MAX, Answer, ErrorKind
 from loadtests.target import Send
+from serving.contract import JSON_LENGTH_HEADER
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ from typing import Any
 from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
 
 from loadtests.samples import DETAIL_MAX, Answer, ErrorKind
+from serving.contract import JSON_LENGTH_HEADER
 
-JSON_LENGTH_HEADER = "Inference-Header-Content-Length"
 LENGTH = struct.Struct("<I")  # every element of a BYTES tensor is preceded by its length
 
 

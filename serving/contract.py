@@ -10,6 +10,9 @@ READY_PATH = "/v2/health/ready"
 # gRPC's path is /<package>.<service>/<method>; the package and service are those of Triton's grpc_service.proto.
 GRPC_SERVICE = "inference.GRPCInferenceService"
 
+# Length of the JSON part of a body with binary tensors; 0 says that the whole body is the one input (Triton's raw binary request).
+JSON_LENGTH_HEADER = "Inference-Header-Content-Length"
+
 REPOSITORY_PATH = "/models"
 CONFIG_FILE = "config.pbtxt"
 

@@ -88,6 +88,12 @@ class PulumiStack:
             raise ToolError(f"`pulumi {' '.join(arguments)}` failed:\n{done.stdout}{done.stderr}".rstrip(), "the message above says what to change")
         return done.stdout
 
+    def deploy(self) -> None:
+        """`pulumi up` with its own progress display. Raises ToolError when it fails, after Pulumi has said why."""
+        done = subprocess.run(self.command("up", "--yes", "--skip-preview"), cwd=self.project, env=self._environment(), check=False)
+        if done.returncode != 0:
+            raise ToolError("`pulumi up` failed", "the lines above say why; `make up` again goes on from here")
+
     def set_config(self, path: str, value: str) -> None:
         """`pulumi config set --path <path> <value>`, exactly as a person types it."""
         self.check("config", "set", "--path", path, value)

@@ -13,8 +13,8 @@ from aiohttp import web
 from tritonclient.grpc.service_pb2 import ModelInferRequest, ModelInferResponse
 
 from loadtests.address import OwnAddress, own_address
-from loadtests.payloads import JSON_LENGTH_HEADER, LENGTH, Signature
-from serving.contract import GRPC_SERVICE
+from loadtests.payloads import LENGTH, Signature
+from serving.contract import GRPC_SERVICE, JSON_LENGTH_HEADER
 
 SIGNATURE = Signature("magika", "content", "label")
 

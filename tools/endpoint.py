@@ -1,0 +1,123 @@
+"""Where the running platform answers, and how to ask it."""
+
+import http.client
+import json
+import shlex
+import subprocess
+from dataclasses import dataclass
+
+import numpy as np
+import tritonclient.grpc as triton
+
+from serving import contract
+from tools.cluster.spec import Layout
+from tools.cluster.state import State
+from tools.environment import local_stack, variables
+from tools.errors import ToolError
+from tools.target import Target
+from tools.toolchain import Toolchain
+
+MODEL = "magika"
+INPUT, OUTPUT = "content", "label"
+SAMPLES = {"docs/samples/gradient.png": "png", "__main__.py": "python"}
+REQUEST_SECONDS = 10.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What the model said of a file, and which version said it."""
+
+    label: str
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Endpoint:
+    """Where the gateway answers for the model: its address, port, and the host name that routes to the model."""
+
+    address: str
+    port: int
+    host: str
+
+    @property
+    def path(self) -> str:
+        return f"/v2/models/{MODEL}/infer"
+
+    def curl(self, file: str) -> str:
+        """The command a person can run for any file: the body is the file itself (Triton's raw binary request)."""
+        return " ".join(
+            [
+                "curl -sS --fail-with-body",
+                f"-H {shlex.quote(f'Host: {self.host}')}",
+                "-H 'Content-Type: application/octet-stream'",
+                f"-H '{contract.JSON_LENGTH_HEADER}: 0'",
+                f"--data-binary @{shlex.quote(file)}",
+                f"http://{self.address}:{self.port}{self.path}",
+            ]
+        )
+
+    def over_http(self, content: bytes) -> Prediction:
+        connection = http.client.HTTPConnection(self.address, self.port, timeout=REQUEST_SECONDS)
+        headers = {"Host": self.host, "Content-Type": "application/octet-stream", contract.JSON_LENGTH_HEADER: "0"}
+        connection.request("POST", self.path, content, headers)
+        answer = connection.getresponse()
+        body = answer.read()
+        if answer.status != http.client.OK:
+            raise OSError(f"{answer.status} {answer.reason}: {body.decode(errors='replace').strip()}")
+        json_length = answer.getheader(contract.JSON_LENGTH_HEADER)
+        document = json.loads(body[: int(json_length)] if json_length else body)
+        label = next(output for output in document["outputs"] if output["name"] == OUTPUT)
+        return Prediction(label=label["data"][0], version=document["model_version"])
+
+    def over_grpc(self, content: bytes) -> Prediction:
+        with triton.InferenceServerClient(f"{self.address}:{self.port}", channel_args=[("grpc.default_authority", self.host)]) as client:
+            tensor = triton.InferInput(INPUT, [1, 1], "BYTES")
+            tensor.set_data_from_numpy(np.array([[content]], dtype=np.object_))
+            answer = client.infer(MODEL, [tensor], client_timeout=REQUEST_SECONDS)
+        return Prediction(label=answer.as_numpy(OUTPUT).item().decode(), version=answer.get_response().model_version)
+
+    def invitation(self) -> str:
+        """What `make up` leaves a person with."""
+        lines = ["", "Classify any file, from the clone:", *(f"  {self.curl(file)}" for file in SAMPLES)]
+        return "\n".join(
+            [
+                *lines,
+                "",
+                "Change the weights:",
+                '  eval "$(make env)"',
+                f"  pulumi config set --path models.{MODEL}.canary.weight 25",
+                "  pulumi up",
+                "",
+            ]
+        )
+
+
+def find_endpoint(target: Target, toolchain: Toolchain) -> Endpoint:
+    """Where the running platform answers. Raises ToolError when the stack has no such model or the gateway no address."""
+    outputs = local_stack(variables(target, toolchain), toolchain).outputs()
+    if MODEL not in outputs.get("models", {}):
+        raise ToolError(f"the stack serves no model {MODEL!r}", "run make up")
+    return Endpoint(address=gateway_address(target, toolchain), port=int(outputs["gateway"]["port"]), host=outputs["models"][MODEL]["host"])
+
+
+def gateway_address(target: Target, toolchain: Toolchain) -> str:
+    """A node's address: the gateway's Service is a NodePort."""
+    if target.cluster is None:
+        return node_address(target, toolchain)
+    state = State.read(Layout.of(target.cluster))
+    if state is None:
+        raise ToolError(f"there is no local cluster {target.cluster!r}", "run make up")
+    return state.cluster.node_ip
+
+
+def node_address(target: Target, toolchain: Toolchain) -> str:
+    """The first node's external address, else its internal one. Raises ToolError."""
+    command = [str(toolchain.path("kubectl")), "--kubeconfig", target.kubeconfig, "--context", target.context, "get", "nodes", "-o", "json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ToolError(f"the nodes of {target.context} cannot be listed: {done.stderr.strip()}", "is the cluster reachable? kubectl get nodes")
+    addresses = {entry["type"]: entry["address"] for node in json.loads(done.stdout)["items"] for entry in node["status"]["addresses"]}
+    found = addresses.get("ExternalIP") or addresses.get("InternalIP")
+    if found is None:
+        raise ToolError(f"no node of {target.context} has an address", "kubectl get nodes -o wide")
+    return str(found)

@@ -1,0 +1,66 @@
+"""`make predict FILE=...`: classify a file through the gateway, over HTTP and gRPC; `make up` ends with it."""
+
+import http.client
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import tritonclient.grpc as triton
+
+from tools.cli import run_main
+from tools.endpoint import SAMPLES, Endpoint, Prediction, find_endpoint
+from tools.errors import ToolError
+from tools.paths import REPO
+from tools.target import command_line, target_of
+from tools.toolchain import ensure
+
+# The gateway learns of its first route within a second or two of `pulumi up`; the rest is margin for a loaded machine.
+ROUTE_SECONDS = 30.0
+
+
+def demonstrate(endpoint: Endpoint) -> Endpoint:
+    """Classify the samples over both protocols and print the answers. Raises ToolError for a wrong answer, or none in time."""
+    for file, expected in SAMPLES.items():
+        content = (REPO / file).read_bytes()
+        for protocol, ask in (("HTTP", endpoint.over_http), ("gRPC", endpoint.over_grpc)):
+            prediction = patiently(partial(ask, content))
+            if prediction.label != expected:
+                raise ToolError(f"{file} was classified as {prediction.label!r} over {protocol}, not as {expected!r}", "make status shows what runs")
+            print(f"      {file}: {prediction.label} (version {prediction.version}, {protocol})", flush=True)
+    return endpoint
+
+
+def patiently(ask: Callable[[], Prediction]) -> Prediction:
+    """The first answer; a route that is not in force yet is asked again until ROUTE_SECONDS have passed."""
+    deadline = time.monotonic() + ROUTE_SECONDS
+    while True:
+        try:
+            answer = ask()
+        except (OSError, http.client.HTTPException, triton.InferenceServerException) as error:
+            if time.monotonic() > deadline:
+                raise ToolError(f"the gateway gave no prediction within {ROUTE_SECONDS:.0f} s: {error}", "make status shows what runs") from error
+            time.sleep(0.5)
+        else:
+            return answer
+
+
+def main() -> int:
+    parser = command_line(__doc__)
+    parser.add_argument("file", type=Path)
+    arguments = parser.parse_args()
+    file: Path = arguments.file
+    try:
+        content = file.read_bytes()
+    except OSError as error:
+        raise ToolError(f"{file} cannot be read: {error.strerror}", "make predict FILE=<path of a file>") from error
+    endpoint = find_endpoint(target_of(arguments), ensure())
+    for protocol, prediction in (("HTTP", endpoint.over_http(content)), ("gRPC", endpoint.over_grpc(content))):
+        print(f"{file}: {prediction.label} (version {prediction.version}, {protocol})")
+    print(endpoint.curl(str(file)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main))

@@ -1,0 +1,65 @@
+"""Which cluster the stack `local` goes to: the local one, or the user's own by its kube context."""
+
+import argparse
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.cluster.spec import ClusterSpec, Layout
+from tools.errors import ToolError
+from tools.paths import cache_dir
+
+CLUSTER_VARIABLE = "INFERENCE_PLATFORM_CLUSTER"
+DEFAULT_CLUSTER = "local"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Target:
+    """A cluster and the folder that holds what belongs to it alone: Pulumi's state and the list of assets.
+
+    `cluster` is the name of the local cluster, None for the user's own: that one is never started, stopped or written to by anything but Pulumi.
+    """
+
+    cluster: str | None
+    context: str
+    kubeconfig: str
+    folder: Path
+
+    @property
+    def assets(self) -> Path:
+        return self.folder / "assets.json"
+
+    @property
+    def backend(self) -> Path:
+        return self.folder / "pulumi"
+
+
+def local_target(name: str) -> Target:
+    layout = Layout.of(name)
+    return Target(cluster=name, context=ClusterSpec(name=name).context, kubeconfig=str(layout.kubeconfig), folder=layout.root)
+
+
+def own_target(context: str) -> Target:
+    """The user's cluster by its context: state of another context is never touched, since each context has a folder of its own.
+
+    Raises ToolError for a context that cannot be told apart from another in a folder name.
+    """
+    if not context.strip():
+        raise ToolError(f"CONTEXT={context!r} names no context", "one of `kubectl config get-contexts -o name`")
+    folder = cache_dir() / "contexts" / re.sub(r"[^A-Za-z0-9.-]", "_", context)
+    return Target(cluster=None, context=context, kubeconfig=os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config"), folder=folder)
+
+
+def command_line(description: str | None) -> argparse.ArgumentParser:
+    """The argument every command takes; `target_of` reads it."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--context", help="your own cluster, by its kube context")
+    return parser
+
+
+def target_of(arguments: argparse.Namespace) -> Target:
+    """The target of a command line: `--context`, else the local cluster $INFERENCE_PLATFORM_CLUSTER."""
+    if arguments.context is not None:
+        return own_target(arguments.context)
+    return local_target(os.environ.get(CLUSTER_VARIABLE) or DEFAULT_CLUSTER)
