@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -92,10 +91,3 @@ def changed_kinds(result: UpdateResult) -> list[tuple[str, str]]:
         if resource_type.startswith("kubernetes:"):
             found.append((operation, resource_type.rsplit(":", 1)[-1]))
     return found
-
-
-def copy_of_stack_file(source: Path, folder: Path) -> Path:
-    """A copy under the same name: pulumi takes the stack's name from it."""
-    copy = folder / source.name
-    copy.write_bytes(source.read_bytes())
-    return copy

@@ -10,7 +10,7 @@ from tests.e2e.platform import MODEL, Platform
 from tools.paths import REPO
 
 SIGNATURE = Signature(MODEL, "content", "label")
-PNG = Document.read(REPO / "tests/e2e/files/gradient.png", "png")
+PNG = Document.read(REPO / "docs/samples/gradient.png", "png")
 PYTHON = Document.read(REPO / "components/naming.py", "python")
 DOCUMENTS = (PNG, PYTHON)
 
