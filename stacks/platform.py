@@ -11,7 +11,7 @@ from components.addons.istio import IstioAddon, IstioAddonArgs
 from components.addons.istio_values import IstioImages
 from components.core.chart import ChartRef
 from components.devices.simulated_gpus import SimulatedGpus, SimulatedGpusArgs
-from components.inference.namespace import ModelsNamespace
+from components.inference.namespace import ModelsNamespace, ModelsNamespaceArgs
 from components.inference.triton import TritonServer, TritonServerArgs, VersionArgs
 from components.traffic.canary_route import CanaryRoute, CanaryRouteArgs
 from components.traffic.gateway import IngressGateway, IngressGatewayArgs
@@ -75,7 +75,7 @@ def build(config: StackConfig, assets: Assets) -> PlatformOutputs:
     base = _Base(
         istio=istio,
         gateway=IngressGateway("gateway", _gateway_args(config, gateway_chart, istio), opts),
-        namespace=ModelsNamespace("models", config.cluster.namespace, opts),
+        namespace=ModelsNamespace("models", ModelsNamespaceArgs(namespace=config.cluster.namespace), opts),
         image=image,
     )
     if simulator is not None:

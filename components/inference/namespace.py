@@ -1,10 +1,19 @@
 """The namespace of the models."""
 
+from dataclasses import dataclass
+
 import pulumi
 from pulumi_kubernetes.core.v1 import Namespace, ServiceAccount
 
 from components.base import PlatformComponent
 from components.inference.namespace_manifest import build_default_account, build_namespace
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelsNamespaceArgs:
+    """What the namespace is called."""
+
+    namespace: str
 
 
 class ModelsNamespace(PlatformComponent):
@@ -17,15 +26,15 @@ class ModelsNamespace(PlatformComponent):
 
     name: pulumi.Output[str]
 
-    def __init__(self, name: str, namespace: str, opts: pulumi.ResourceOptions | None = None) -> None:
+    def __init__(self, name: str, args: ModelsNamespaceArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
-        made = Namespace(f"{name}-namespace", metadata=build_namespace(namespace), opts=self.child)
-        account = build_default_account(namespace)
+        made = Namespace(f"{name}-namespace", metadata=build_namespace(args.namespace), opts=self.child)
+        account = build_default_account(args.namespace)
         ServiceAccount(
             f"{name}-default-account",
             metadata=account["metadata"],
             automount_service_account_token=account["automountServiceAccountToken"],
             opts=self.child_opts(depends_on=[made]),
         )
-        self.name = made.id.apply(lambda _: namespace)
+        self.name = made.id.apply(lambda _: args.namespace)
         self.register_outputs({"name": self.name})
