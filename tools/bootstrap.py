@@ -66,7 +66,10 @@ def create(environment: Path) -> None:
 
 
 def install(python: Path) -> None:
-    """Install the lock as it stands: complete and by hash, so nothing is left for pip to resolve (docs/adr/0002-dependencies.md)."""
+    """Install the lock as it stands: complete and by hash, so nothing is left for pip to resolve (docs/adr/0002-dependencies.md).
+
+    Modules are compiled when they are first imported: the cloud SDKs alone have thousands, of which a stack imports a few.
+    """
     total = sum(1 for line in REQUIREMENTS.read_text().splitlines() if "==" in line and not line.startswith((" ", "#")))
     command = [
         str(python),
