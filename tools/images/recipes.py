@@ -131,7 +131,7 @@ def triton(base: Recipe | str, python: str) -> Recipe:
 
 
 def _model_wheel(directory: Path, wheel: WheelSpec) -> Path:
-    return find_wheel(directory, f"{wheel.distribution}-{wheel.version}")
+    return find_wheel(directory, wheel.distribution, wheel.version)
 
 
 def _link_all(sources: dict[str, Path], directory: Path) -> None:

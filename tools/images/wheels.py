@@ -46,13 +46,13 @@ def download_command(requirements: Path, target: Path, python: str) -> list[str]
     ]
 
 
-def find_wheel(directory: Path, distribution: str) -> Path:
-    """The wheel of `distribution` in `directory`. Raises ToolError when there is none."""
-    prefix = distribution.replace("-", "_") + "-"
+def find_wheel(directory: Path, distribution: str, version: str = "") -> Path:
+    """The wheel of `distribution`, of this `version` where one is given. Raises ToolError when `directory` has none."""
+    prefix = f"{distribution.replace('-', '_')}-{f'{version}-' if version else ''}"
     for wheel in sorted(directory.glob("*.whl")):
         if wheel.name.lower().startswith(prefix):
             return wheel
-    raise ToolError(f"{directory} has no wheel of {distribution}", "add it to the requirements file that names the directory")
+    raise ToolError(f"{directory} has no wheel {prefix}*.whl", "add it to the requirements file that names the directory")
 
 
 def unpack(wheel: Path, prefixes: tuple[str, ...], target: Path) -> None:
