@@ -90,7 +90,7 @@ GROUPS = (
     ),
     Group("pulumi", "platform", {"pulumi": "github.com/pulumi/pulumi/pkg/v3/cmd/pulumi"}, _pulumi_version),
     Group("provider", "provider", {"pulumi-resource-kubernetes": "platform.local/provider"}, _provider_version),
-    Group("images", "platform", {name: f"platform.local/toolchain/{name}" for name in ("gpusim", "pause")}),
+    Group("images", "platform", {"gpu-simulator": "platform.local/toolchain/gpusim", "pause": "platform.local/toolchain/pause"}),
     Group("etcd", "etcd", {"etcd": "go.etcd.io/etcd/server/v3"}),
     Group(
         "keda",
