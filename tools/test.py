@@ -84,7 +84,7 @@ def e2e(tally: Tally) -> None:
 
 
 def bench(tally: Tally) -> None:
-    tally.command("bench", [str(BIN / "python"), "-m", "loadtests.bench"])
+    tally.command("bench", [str(BIN / "python"), "-m", "tools.bench"])
 
 
 STAGES = {"check": (check,), "preview": (preview,), "e2e": (e2e,), "bench": (bench,), "all": (check, preview, e2e)}

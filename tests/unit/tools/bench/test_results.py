@@ -1,0 +1,52 @@
+"""What `make bench` writes."""
+
+import json
+from pathlib import Path
+
+from tools.bench import gateway_cost
+from tools.bench.results import Figure, Machine, Results, figures_of, inputs_key
+
+MACHINE = Machine(cores=2, memory_mib=24_000, processor="a processor", kernel="6.1", python="3.11")
+
+
+def results() -> Results:
+    figures = (*figures_of([{"ratio": 1.25}, {"ratio": 1.5}, {"ratio": 1.0}], ""), Figure(name="time", unit="s", values=(2.0,)))
+    return Results(figures=figures, machine=MACHINE, versions={"pulumi": "v3"}, notes=("both in turn",), inputs="abc")
+
+
+def test_the_table_shows_median_range_and_number_of_runs() -> None:
+    text = results().to_markdown()
+    assert "| ratio | 1.25 | 1 to 1.5 | 3 |" in text
+    assert "| time | 2 s | 2 to 2 | 1 |" in text
+    assert "2 cores (a processor), 24000 MiB, Linux 6.1" in text
+    assert "- both in turn" in text
+
+
+def test_the_file_keeps_every_value_machine_versions_and_key(tmp_path: Path) -> None:
+    results().write(tmp_path / "bench")
+    kept = json.loads((tmp_path / "bench" / "results.json").read_text())
+    assert kept["figures"][0]["values"] == [1.25, 1.5, 1.0]
+    assert (kept["machine"]["cores"], kept["versions"], kept["inputs"]) == (2, {"pulumi": "v3"}, "abc")
+    assert kept["taken"].endswith("+00:00")
+
+
+def test_the_key_changes_with_the_code_and_not_with_the_results(tmp_path: Path) -> None:
+    for name in ("requirements.txt", "serving/Containerfile", "components/a.py", "docs/bench/results.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("one")
+    key = inputs_key(tmp_path)
+    (tmp_path / "docs/bench/results.json").write_text("two")
+    assert inputs_key(tmp_path) == key
+    (tmp_path / "components/a.py").write_text("two")
+    assert inputs_key(tmp_path) != key
+
+
+def test_the_machine_is_described_as_it_is() -> None:
+    here = Machine.here()
+    assert here.cores >= 1
+    assert here.memory_mib > 256
+    assert here.processor
+
+
+def test_rates_are_tried_from_high_to_low() -> None:
+    assert list(gateway_cost.RATES_RPS) == sorted(gateway_cost.RATES_RPS, reverse=True)

@@ -1,0 +1,93 @@
+"""`python -m tools.bench`: bring the local platform up, measure it, write docs/bench."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from components.core.model_identity import ModelIdentity
+from loadtests.target import Target
+from stacks.assets import load_assets
+from tools.bench import changes, gateway_cost
+from tools.bench.results import Figure, Machine, Results, inputs_key
+from tools.bench.site import SIGNATURE, Site
+from tools.cli import Steps, run_main
+from tools.cluster.kubectl import Kubectl
+from tools.endpoint import MODEL
+from tools.environment import LOCAL_STACK, local_stack, variables
+from tools.paths import REPO
+from tools.target import Target as Place
+from tools.target import command_line, target_of
+from tools.toolchain import Toolchain, ensure
+from tools.up import up
+
+OUTPUT = REPO / "docs" / "bench"
+
+
+@contextmanager
+def site_of(target: Place, toolchain: Toolchain) -> Iterator[Site]:
+    """The platform, brought up; afterwards the stack is again what its file says."""
+    endpoint = up(target)
+    stack = local_stack(variables(target, toolchain), toolchain)
+    namespace = str(stack.outputs()["namespace"])
+    with TemporaryDirectory() as folder:
+        copy = Path(folder) / f"Pulumi.{LOCAL_STACK}.yaml"
+        copy.write_bytes((REPO / "stacks" / copy.name).read_bytes())
+        site = Site(
+            stack=replace(stack, config_file=copy),
+            kubectl=Kubectl(toolchain.path("kubectl"), Path(target.kubeconfig)),
+            endpoint=endpoint,
+            identity=ModelIdentity(MODEL, SIGNATURE.model, namespace),
+        )
+        try:
+            yield site
+        finally:
+            site.close_direct()
+            stack.up()
+
+
+def measure(site: Site) -> tuple[list[Figure], list[str]]:
+    """All figures, and what to know of them."""
+    steps = Steps(5)
+    figures = list(steps.run("second update without a change", lambda: changes.second_up(site)))
+    figures += steps.run("edit of a weight", lambda: changes.new_split(site, site.endpoint.port))
+    figures += steps.run("pod created to ready", lambda: changes.pod_ready(site))
+    site.up(weight=0)
+    direct_http, direct_grpc = site.open_direct()
+    pairs: dict[str, tuple[Target, Target]] = {
+        "HTTP": (site.http("HTTP through the gateway", site.endpoint.port), site.http("HTTP direct", direct_http)),
+        "gRPC": (site.grpc("gRPC through the gateway", site.endpoint.port), site.grpc("gRPC direct", direct_grpc)),
+    }
+    notes = ["Latencies count from the real departure; both ways take turns in one run, through a node port each, to the same server."]
+    tried = ", ".join(f"{rate:g}" for rate in gateway_cost.RATES_RPS)
+    for protocol, (gateway, direct) in pairs.items():
+        rate, measured = steps.run(f"gateway against direct, {protocol}", partial(gateway_cost.compare, gateway, direct))
+        notes.append(f"{protocol}: {rate:g} requests/s in all, the highest of {tried} that the machine holds.")
+        figures += measured
+    return figures, notes
+
+
+def versions_of(site: Site) -> dict[str, str]:
+    kubernetes = json.loads(site.kubectl.run("version", "--output", "json"))["serverVersion"]["gitVersion"]
+    images = {f"image {name}": reference.rpartition(":")[2] for name, reference in load_assets(site.stack.env).images.items()}
+    return {"pulumi": site.stack.check_global("version").strip(), "Kubernetes": kubernetes, **images}
+
+
+def main() -> int:
+    target = target_of(command_line(__doc__).parse_args())
+    inputs = inputs_key()
+    with site_of(target, ensure()) as site:
+        figures, notes = measure(site)
+        versions = versions_of(site)
+    results = Results(figures=tuple(figures), machine=Machine.here(), versions=versions, notes=tuple(notes), inputs=inputs)
+    results.write(OUTPUT)
+    print(results.to_markdown())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main))

@@ -1,0 +1,106 @@
+"""Figures with their spread, the machine they were taken on, and the two files that say so."""
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tools.paths import REPO, content_key
+
+# What the figures depend on; the key of their contents tells whether a result is about the code at hand.
+INPUT_FOLDERS = ("components", "stacks", "serving", "loadtests", "tools")
+INPUT_SUFFIXES = (".py", ".yaml", ".mod", ".sum", ".go")
+EXTRA_INPUTS = ("requirements.txt", "serving/Containerfile")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figure:
+    """One quantity, measured several times in one run."""
+
+    name: str
+    unit: str
+    values: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.values)
+
+    def row(self) -> str:
+        """A line of the table; a ratio has no unit."""
+        return f"| {self.name} | {self.median:.3g} {self.unit} | {min(self.values):.3g} to {max(self.values):.3g} | {len(self.values)} |".replace(
+            "  ", " "
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Machine:
+    """Where the figures were taken."""
+
+    cores: int
+    memory_mib: int
+    processor: str
+    kernel: str
+    python: str
+
+    @classmethod
+    def here(cls) -> "Machine":
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+        names = [line.split(":", 1)[1].strip() for line in Path("/proc/cpuinfo").read_text().splitlines() if line.startswith("model name")]
+        processor = names[0] if names else platform.machine()
+        return cls(
+            cores=len(os.sched_getaffinity(0)), memory_mib=memory, processor=processor, kernel=platform.release(), python=platform.python_version()
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """All figures of one run; `notes` say what a reader must know to compare them."""
+
+    figures: tuple[Figure, ...]
+    machine: Machine
+    versions: dict[str, str]
+    notes: tuple[str, ...]
+    inputs: str
+    taken: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=2) + "\n"
+
+    def to_markdown(self) -> str:
+        where = self.machine
+        lines = [
+            "# Measured",
+            "",
+            "Written by `make bench`; the values themselves are in `results.json`.",
+            "",
+            "| figure | median | range | runs |",
+            "|---|---|---|---|",
+            *(figure.row() for figure in self.figures),
+            "",
+            f"Taken {self.taken} on {where.cores} cores ({where.processor}), {where.memory_mib} MiB, Linux {where.kernel}, Python {where.python}.",
+            f"Versions: {', '.join(f'{name} {version}' for name, version in sorted(self.versions.items()))}.",
+            f"Key of the inputs: `{self.inputs}`.",
+            "",
+            *(f"- {note}" for note in self.notes),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def write(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "results.json").write_text(self.to_json(), encoding="utf-8")
+        (folder / "README.md").write_text(self.to_markdown(), encoding="utf-8")
+
+
+def inputs_key(repository: Path = REPO) -> str:
+    """Changes when anything changes that the figures may depend on."""
+    files = [file for folder in INPUT_FOLDERS for file in (repository / folder).rglob("*") if file.suffix in INPUT_SUFFIXES]
+    return content_key([*files, *(repository / name for name in EXTRA_INPUTS)])
+
+
+def figures_of(rounds: Sequence[dict[str, float]], unit: str) -> tuple[Figure, ...]:
+    """A figure per name from rounds that each measured all of them."""
+    return tuple(Figure(name=name, unit=unit, values=tuple(each[name] for each in rounds)) for name in rounds[0])
