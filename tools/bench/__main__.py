@@ -57,18 +57,21 @@ def measure(site: Site) -> tuple[list[Figure], list[str]]:
     figures += steps.run("edit of a weight", lambda: changes.new_split(site, site.endpoint.port))
     figures += steps.run("pod created to ready", lambda: changes.pod_ready(site))
     site.up(weight=0)
-    direct_http, direct_grpc = site.open_direct()
-    pairs: dict[str, tuple[Target, Target]] = {
-        "HTTP": (site.http("HTTP through the gateway", site.endpoint.port), site.http("HTTP direct", direct_http)),
-        "gRPC": (site.grpc("gRPC through the gateway", site.endpoint.port), site.grpc("gRPC direct", direct_grpc)),
-    }
     notes = ["Latencies count from the real departure; both ways take turns in one run, through a node port each, to the same server."]
     tried = ", ".join(f"{rate:g}" for rate in gateway_cost.RATES_RPS)
-    for protocol, (gateway, direct) in pairs.items():
+    for protocol, (gateway, direct) in pairs(site, *site.open_direct()).items():
         rate, measured = steps.run(f"gateway against direct, {protocol}", partial(gateway_cost.compare, gateway, direct))
         notes.append(f"{protocol}: {rate:g} requests/s in all, the highest of {tried} that the machine holds.")
         figures += measured
     return figures, notes
+
+
+def pairs(site: Site, direct_http: int, direct_grpc: int) -> dict[str, tuple[Target, Target]]:
+    """The way through the gateway and the way past it, by protocol."""
+    return {
+        "HTTP": (site.http("HTTP through the gateway", site.endpoint.port), site.http("HTTP direct", direct_http)),
+        "gRPC": (site.grpc("gRPC through the gateway", site.endpoint.port), site.grpc("gRPC direct", direct_grpc)),
+    }
 
 
 def versions_of(site: Site) -> dict[str, str]:
