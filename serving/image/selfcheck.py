@@ -29,7 +29,7 @@ def main() -> None:
         contents = {path.parent.name: json.loads(path.read_text(encoding="utf-8")) for path in sorted(checks.glob("*/check.json"))}
         http, grpc, metrics = _free_ports(3)
         ports = [f"--http-port={http}", f"--grpc-port={grpc}", f"--metrics-port={metrics}", "--http-address=127.0.0.1", "--grpc-address=127.0.0.1"]
-        server = subprocess.Popen(["tritonserver", f"--model-repository={repository}", *ports])
+        server = subprocess.Popen(["tritonserver", f"--model-repository={repository}", "--disable-auto-complete-config", *ports])
         try:
             _wait_ready(server, http, max(content["ready_seconds"] for content in contents.values()))
             for name, content in contents.items():

@@ -23,6 +23,7 @@ class TritonPythonModel:
 
     @staticmethod
     def _response(shape: tuple[int, ...], results: list[tuple[str, float]]) -> Any:
+        """The label goes last: a binary answer then ends in readable text, which a shell can take off."""
         labels = np.array([label.encode() for label, _ in results], dtype=np.object_).reshape(shape)
         scores = np.array([score for _, score in results], dtype=np.float32).reshape(shape)
-        return pb_utils.InferenceResponse(output_tensors=[pb_utils.Tensor("label", labels), pb_utils.Tensor("score", scores)])
+        return pb_utils.InferenceResponse(output_tensors=[pb_utils.Tensor("score", scores), pb_utils.Tensor("label", labels)])

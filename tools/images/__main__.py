@@ -1,0 +1,81 @@
+"""`python -m tools.images build|list|load`: exit code 0 when done, 1 with a sentence when not."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from tools.cli import run_main
+from tools.cluster import load_images
+from tools.cluster.spec import Layout
+from tools.cluster.state import State
+from tools.errors import ToolError
+from tools.images.build import archive_of, build, ensure_images
+from tools.images.buildah import Buildah, check_programs
+from tools.images.load import k3d_command, kind_command, registry_command, registry_ref, run
+from tools.images.recipes import IMAGES, ImageArchive, recipes, triton
+from tools.images.wheels import IMAGE_PYTHON
+from tools.paths import images_dir
+from tools.toolchain import ensure, envoy_bootstrap
+
+
+def image_name(value: str) -> str:
+    if value not in IMAGES:
+        raise argparse.ArgumentTypeError(f"there is no image {value!r}; images: {', '.join(IMAGES)}")
+    return value
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="python -m tools.images", description="Container images from binaries and wheels.")
+    commands = top.add_subparsers(dest="command", required=True)
+    make = commands.add_parser("build", help="build what is missing")
+    make.add_argument("names", nargs="*", type=image_name, metavar="image", help=f"of: {', '.join(IMAGES)}; default: all")
+    make.add_argument("--base", help="build the serving image on this image instead (NVIDIA's Triton image, by digest) and keep it in the store")
+    make.add_argument("--python", default=IMAGE_PYTHON, help="version of the Python in --base; default: %(default)s")
+    commands.add_parser("list", help="references, and which archives are there")
+    load = commands.add_parser("load", help="bring the images to a cluster")
+    target = load.add_mutually_exclusive_group(required=True)
+    target.add_argument("--cluster", metavar="NAME", help="local cluster")
+    target.add_argument("--kind", metavar="NAME", help="kind cluster")
+    target.add_argument("--k3d", metavar="NAME", help="k3d cluster")
+    target.add_argument("--registry", metavar="HOST", help="registry to push to, with a path if need be")
+    return top
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(arguments)
+    if options.command == "build" and options.base:
+        check_programs()
+        recipe = triton(options.base, options.python)
+        build(recipe, Buildah(images_dir() / "store"))
+        print(recipe.ref)
+        return 0
+    toolchain = ensure()
+    if options.command == "list":
+        for archive in map(archive_of, recipes(toolchain.path, envoy_bootstrap)):
+            print(f"{archive.ref:60} {archive.path if archive.path.exists() else '(not built)'}")
+        return 0
+    images = ensure_images(toolchain.path, names=getattr(options, "names", None) or IMAGES)
+    if options.command == "load":
+        _load(options, list(images.values()))
+    return 0
+
+
+def _load(options: argparse.Namespace, images: list[ImageArchive]) -> None:
+    if options.cluster:
+        state = State.read(Layout.of(options.cluster))
+        if state is None:
+            raise ToolError(f"there is no local cluster {options.cluster!r}", f"python -m tools.cluster start --name {options.cluster}")
+        load_images(state.cluster, [image.path for image in images])
+        return
+    for image in images:
+        if options.kind:
+            run(kind_command(options.kind, image))
+        elif options.k3d:
+            run(k3d_command(options.k3d, image))
+        else:
+            run(registry_command(options.registry, image))
+            print(registry_ref(options.registry, image))
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main))
