@@ -130,6 +130,7 @@ def test_a_mig_profile_needs_a_mig_pool():
         ("a100", mig("mixed", **{"1g_10gb": 5, "3g_40gb": 1}), "take 8 compute and 9 memory slices"),
         ("a100", mig("mixed", **{"3g_40gb": 3}), "take 9 compute and 12 memory slices"),
         ("a100", mig("single", **{"5g_40gb": 1}), "does not exist on accelerator a100"),
+        ("a100", mig("single", **{"4g_10gb": 1}), "does not exist on accelerator a100"),
         ("a100", mig("single", **{"1g_80gb": 7}), "take 7 compute and 56 memory slices"),
         ("a100", mig("single", half=1), "not of the form"),
         ("l4", mig("single", **{"1g_10gb": 1}), "accelerator l4 has no MIG"),
