@@ -115,7 +115,9 @@ class PulumiStack:
         return UpdateResult(done.returncode, changed_resources(events), done.stdout + done.stderr)
 
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, **self.env, "PULUMI_SKIP_UPDATE_CHECK": "true", **self.extra_env}
+        # Without the second, `preview --json` prints one digest in place of the event stream that `up --json` prints.
+        fixed = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"}
+        return {**os.environ, **self.env, **fixed, **self.extra_env}
 
 
 def changed_resources(events: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:

@@ -1,0 +1,76 @@
+"""What cannot be is refused by the real command line: exit code, message, and a state that is the same to the byte."""
+
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.preview.conftest import CONTEXTS, MakeProject
+from tests.preview.project import Project, write_kubeconfig
+from tools.cluster import Cluster
+from tools.pulumi_cli import PulumiStack
+
+pytestmark = pytest.mark.preview
+
+
+@pytest.fixture(scope="module")
+def local(new_project: MakeProject) -> Project:
+    return new_project(quiet=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("gatewy", {}, "gatewy: unknown key"),
+        ("models.magika.canary.wieght", 5, "did you mean weight?"),
+        ("models.magika.canary.weight", 120, "models.magika.canary.weight = 120"),
+        ("models.magika.canary.weight", -1, "models.magika.canary.weight = -1"),
+        ("models.magika.canary.weight", 99.5, "models.magika.canary.weight = 99.5"),
+        ("models.magika.canary.weight", True, "models.magika.canary.weight = true"),
+        ("models.magika.canary", {"version": 2}, "models.magika.canary.weight: required key is missing"),
+        ("models.magika.canary.version", 9, "published versions: 1, 2"),
+        ("models", {"Ma_gika": {"version": 1, "slo": {"p99Ms": 200}}}, "'Ma_gika' is no DNS label"),
+        ("cluster.context", None, "cluster.context: required key is missing"),
+        ("cluster.context", "nowhere", "contexts there: inference-platform-dev"),
+        ("environment", "prod", "the stack is named 'local'"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_changes(local: Project, path: str, value: Any, said: str) -> None:
+    """C06a, C25 (pulumi/pulumi-kubernetes#1853, istio/istio#50228): the ambient context, which exists, is never taken instead."""
+    committed, state = local.stack_file.read_bytes(), local.exported()
+    local.edit(path, value)
+    try:
+        done = local.stack.run("up", "--yes", "--skip-preview")
+    finally:
+        local.stack_file.write_bytes(committed)
+    assert done.returncode != 0
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stdout + done.stderr
+    assert local.exported() == state
+
+
+def test_a_weight_set_without_path_is_refused_with_the_right_command(local: Project) -> None:
+    committed = local.stack_file.read_bytes()
+    local.stack.check("config", "set", "models.magika.canary.weight", "25")
+    try:
+        done = local.stack.run("preview")
+    finally:
+        local.stack_file.write_bytes(committed)
+    assert done.returncode != 0
+    assert "pulumi config set --path models.magika.canary.weight <value>" in done.stdout + done.stderr
+
+
+def test_an_unreachable_api_server_is_called_so_and_costs_no_state(running: Project, cluster: Cluster, tmp_path: Path) -> None:
+    """C06b (pulumi/pulumi-kubernetes#1565)."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        server = f"https://127.0.0.1:{probe.getsockname()[1]}"
+    away = write_kubeconfig(tmp_path / "config", cluster.kubeconfig, cluster.context, CONTEXTS, server=server)
+    state = running.exported()
+    cut_off = PulumiStack(env={**running.stack.env, "KUBECONFIG": str(away)}, project=running.root, pulumi=running.stack.pulumi)
+    for command in (("refresh", "--yes", "--skip-preview"), ("up", "--yes", "--skip-preview"), ("preview",)):
+        done = cut_off.run(*command)
+        assert done.returncode != 0, command
+        assert "unreachable" in done.stdout + done.stderr, command
+    assert running.exported() == state
