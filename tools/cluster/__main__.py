@@ -3,10 +3,11 @@
 import argparse
 import sys
 
-from tools.cluster.lifecycle import delete, start, stop
+from tools.cli import run_main
+from tools.cluster.images import NodeImages
+from tools.cluster.lifecycle import check, delete, start, stop
 from tools.cluster.spec import MAX_NODES, ClusterSpec
 from tools.cluster.status import ClusterStatus, status
-from tools.errors import ToolError
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -34,15 +35,21 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _start(options: argparse.Namespace) -> int:
-    # Imported late: stop, delete and status need neither, and status must not build anything.
-    from tools import images  # noqa: PLC0415
+    # Imported late: stop, delete and status build nothing, so they need neither.
+    from tools.images import ensure_images  # noqa: PLC0415
     from tools.toolchain import ensure  # noqa: PLC0415
+    from tools.toolchain.debian import ensure_packages  # noqa: PLC0415
 
     zones = tuple(zone for zone in options.zones.split(",") if zone)
     spec = ClusterSpec(name=options.name, control_plane_only=options.control_plane_only, nodes=options.nodes, zones=zones, api_port=options.api_port)
+    check(spec)
     toolchain = ensure()
-    needed = None if spec.control_plane_only else images.node_images(toolchain)
-    cluster = start(spec, toolchain.path, needed, say=lambda line: print(line, flush=True))
+    images = None
+    if not spec.control_plane_only:
+        ensure_packages()
+        built = ensure_images(toolchain.path, names=("pause", "coredns"))
+        images = NodeImages(pause=built["pause"].ref, coredns=built["coredns"].ref, archives=tuple(image.path for image in built.values()))
+    cluster = start(spec, toolchain.path, images, say=lambda line: print(line, flush=True))
     print(f"export KUBECONFIG={cluster.kubeconfig}")
     return 0
 
@@ -64,22 +71,22 @@ def _status(options: argparse.Namespace) -> int:
     return 0 if found.state == "ready" else 1
 
 
+def _run(options: argparse.Namespace) -> int:
+    if options.command == "start":
+        return _start(options)
+    if options.command == "status":
+        return _status(options)
+    if options.command == "stop":
+        print(f"cluster {options.name} {'stopped' if stop(options.name) else 'was not running'}")
+    else:
+        delete(options.name, keep_images=not options.images)
+        print(f"cluster {options.name} deleted")
+    return 0
+
+
 def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
-    try:
-        if options.command == "start":
-            return _start(options)
-        if options.command == "status":
-            return _status(options)
-        if options.command == "stop":
-            print(f"cluster {options.name} {'stopped' if stop(options.name) else 'was not running'}")
-        else:
-            delete(options.name, keep_images=not options.images)
-            print(f"cluster {options.name} deleted")
-    except ToolError as error:
-        print(error, file=sys.stderr)
-        return 1
-    return 0
+    return run_main(lambda: _run(options))
 
 
 if __name__ == "__main__":

@@ -1,13 +1,16 @@
 """Objects every cluster gets: the bindings `kubeadm init` makes and, on nodes, CoreDNS; pure."""
 
+import hashlib
+import json
 from typing import Any
 
 from tools.cluster.spec import Addresses
 
 Manifest = dict[str, Any]
+CONTENT_KEY = "inference-platform/content"
 _LABELS = {"k8s-app": "kube-dns"}
 # No `forward`: the nodes reach no outer name server, and a name that is not the cluster's gets a quick NXDOMAIN instead of a time-out.
-_COREFILE = """.:53 {
+_COREFILE = """cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
     errors
     health {
         lameduck 2s
@@ -15,12 +18,17 @@ _COREFILE = """.:53 {
     ready
     kubernetes cluster.local in-addr.arpa ip6.arpa {
         pods insecure
-        fallthrough in-addr.arpa ip6.arpa
         ttl 5
     }
     cache 5
     reload
     loadbalance
+}
+.:53 {
+    errors
+    template ANY ANY {
+        rcode NXDOMAIN
+    }
 }
 """
 
@@ -91,22 +99,25 @@ def _coredns_pod(image: str) -> Manifest:
 
 
 def coredns(addresses: Addresses, image: str) -> list[Manifest]:
-    """CoreDNS with one replica, at the services block's tenth address."""
+    """CoreDNS with one replica, at the services block's tenth address; the Deployment, last, carries a key of the content of all."""
     metadata = {"namespace": "kube-system", "labels": _LABELS}
-    deployment = {
+    ports = [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]
+    service = {"selector": _LABELS, "clusterIP": addresses.dns, "ports": ports}
+    spec = {
         "replicas": 1,
         "selector": {"matchLabels": _LABELS},
         "template": {"metadata": {"labels": _LABELS}, "spec": _coredns_pod(image)},
     }
-    ports = [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]
-    return [
+    others = [
         *_coredns_rbac(),
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "coredns", **metadata}, "data": {"Corefile": _COREFILE}},
-        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "coredns", **metadata}, "spec": deployment},
-        {
-            "apiVersion": "v1",
-            "kind": "Service",
-            "metadata": {"name": "kube-dns", **metadata},
-            "spec": {"selector": _LABELS, "clusterIP": addresses.dns, "ports": ports},
-        },
+        {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "kube-dns", **metadata}, "spec": service},
     ]
+    key = hashlib.sha256(json.dumps([others, spec], sort_keys=True).encode()).hexdigest()[:12]
+    deployment = {"name": "coredns", **metadata, "annotations": {CONTENT_KEY: key}}
+    return [*others, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": deployment, "spec": spec}]
+
+
+def content_key(deployment: Manifest) -> str:
+    """The key that coredns() gave a Deployment; empty when it is not ours."""
+    return str(deployment["metadata"].get("annotations", {}).get(CONTENT_KEY, ""))

@@ -7,6 +7,9 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+# include/linux/sched.h; in field 9 of /proc/<pid>/stat.
+_PF_EXITING = 0x4
+
 
 @dataclass(frozen=True)
 class ProcessIdentity:
@@ -17,14 +20,15 @@ class ProcessIdentity:
 
     @classmethod
     def of(cls, pid: int) -> "ProcessIdentity | None":
-        """None when no such process runs; a zombie does not run."""
+        """None when no such process runs; one that is ending does not run, though the first of a process namespace takes a while to be gone."""
         try:
             stat = Path(f"/proc/{pid}/stat").read_text()
         except (FileNotFoundError, ProcessLookupError):
             return None
         # The command, in parentheses, may hold blanks: fields are counted behind it.
         fields = stat.rpartition(")")[2].split()
-        return None if fields[0] in {"Z", "X"} else cls(pid, int(fields[19]))
+        ending = fields[0] in {"Z", "X"} or int(fields[6]) & _PF_EXITING
+        return None if ending else cls(pid, int(fields[19]))
 
     @classmethod
     def read(cls, file: Path) -> "ProcessIdentity | None":
@@ -40,6 +44,11 @@ class ProcessIdentity:
 
     def alive(self) -> bool:
         return ProcessIdentity.of(self.pid) == self
+
+    def started_at(self) -> float:
+        """When it started, in seconds since the epoch."""
+        boot = next(line.split()[1] for line in Path("/proc/stat").read_text().splitlines() if line.startswith("btime "))
+        return int(boot) + self.start_time / os.sysconf("SC_CLK_TCK")
 
     def signal(self, number: signal.Signals) -> None:
         if self.alive():

@@ -1,12 +1,12 @@
 """Puts image archives into the nodes' image stores; there is no registry."""
 
 import json
-import subprocess
 import tarfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.cluster.host import run
 from tools.cluster.spec import Cluster, Layout
 from tools.errors import ToolError
 
@@ -48,11 +48,7 @@ def _refs(index: object) -> set[str]:
 
 
 def _ctr(socket: Path, *arguments: str) -> str:
-    command = ("ctr", "--address", str(socket), "--namespace", "k8s.io", *arguments)
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise ToolError(f"{' '.join(arguments)} failed on {socket}: {done.stderr.strip()}", "is the cluster running? python -m tools.cluster status")
-    return done.stdout
+    return run(("ctr", "--address", str(socket), "--namespace", "k8s.io", *arguments), "is the cluster running? python -m tools.cluster status")
 
 
 def load_images(cluster: Cluster, archives: Iterable[Path]) -> list[str]:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,25 @@ class Kubectl:
 
 
 def has_condition(item: dict[str, Any] | None, kind: str) -> bool:
-    """Whether a node or deployment has the condition `kind` with status True."""
-    conditions = (item or {}).get("status", {}).get("conditions", [])
-    return any(condition["type"] == kind and condition["status"] == "True" for condition in conditions)
+    """Whether a node, pod or deployment has the condition `kind` with status True."""
+    return any(condition["type"] == kind and condition["status"] == "True" for condition in _conditions(item))
+
+
+def node_ready_since(node: dict[str, Any] | None, since: float) -> bool:
+    """Whether the kubelet has called the node ready at or after `since` (seconds since the epoch): a stopped node is called ready for a while."""
+    beats = [_seconds(condition["lastHeartbeatTime"]) for condition in _conditions(node) if condition["type"] == "Ready"]
+    return has_condition(node, "Ready") and all(beat >= int(since) for beat in beats)
+
+
+def pod_ready_since(pod: dict[str, Any], since: float) -> bool:
+    """Whether the pod is ready and its containers started at or after `since`: those of a stopped node stay in the API server's memory."""
+    running = [status.get("state", {}).get("running") for status in pod.get("status", {}).get("containerStatuses", [])]
+    return has_condition(pod, "Ready") and all(state is not None and _seconds(state["startedAt"]) >= int(since) for state in running)
+
+
+def _conditions(item: dict[str, Any] | None) -> list[dict[str, Any]]:
+    return list((item or {}).get("status", {}).get("conditions", []))
+
+
+def _seconds(timestamp: str) -> float:
+    return datetime.fromisoformat(timestamp).timestamp()

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tools.cluster import cgroups, network, node_config, pki, preflight, processes
+from tools.cluster.host import find_program
 from tools.cluster.identity import ProcessIdentity, write_atomically
 from tools.cluster.images import NodeImages
 from tools.cluster.node_config import NodeRuntime
@@ -38,13 +39,20 @@ def start(spec: ClusterSpec, binaries: Binaries, images: NodeImages | None = Non
         previous = State.read(layout)
         spec = merged(spec, previous.spec if previous else None)
         if running is None:
-            preflight.judge(spec, preflight.gather(spec, layout.containerd_socket(MAX_NODES)), layout.root)
+            _preflight(spec, layout)
         state = _resolve(spec, previous, str(binaries("kubectl")), running=running is not None)
         if running is None:
             _remove_leftovers(spec.name)
         supervisor = _converge(state, layout, binaries, images, running)
         BringUp(state, layout, supervisor, progress).run(images)
     return state.cluster
+
+
+def check(spec: ClusterSpec) -> None:
+    """Raises ToolError when this machine cannot carry the cluster; for callers that have long work before start(). Programs may still be missing then."""
+    layout = Layout.of(spec.name)
+    if ProcessIdentity.read(layout.supervisor) is None:
+        preflight.judge(spec, preflight.gather(spec, layout.containerd_socket(MAX_NODES)), layout.root)
 
 
 def stop(name: str) -> bool:
@@ -61,6 +69,13 @@ def delete(name: str, *, keep_images: bool = True) -> None:
         _stop(name, layout)
         kept = {layout.image_store(number) for number in range(1, MAX_NODES + 1)} if keep_images else set()
         _remove_except(layout.root, kept)
+
+
+def _preflight(spec: ClusterSpec, layout: Layout) -> None:
+    facts = preflight.gather(spec, layout.containerd_socket(MAX_NODES))
+    preflight.judge(spec, facts, layout.root)
+    if not spec.control_plane_only:
+        preflight.judge_programs(facts)
 
 
 def _resolve(spec: ClusterSpec, previous: State | None, kubectl: str, *, running: bool) -> State:
@@ -88,7 +103,7 @@ def _keeps_ports(previous: State, *, running: bool) -> bool:
 
 def _system_or(binaries: Binaries) -> Binaries:
     """Kubernetes and etcd are the toolchain's, containerd is the distribution's."""
-    return lambda name: Path(shutil.which(name) or name) if name == "containerd" else binaries(name)
+    return lambda name: (find_program(name) or Path(name)) if name == "containerd" else binaries(name)
 
 
 def _converge(state: State, layout: Layout, binaries: Binaries, images: NodeImages | None, running: ProcessIdentity | None) -> ProcessIdentity:

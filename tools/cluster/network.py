@@ -6,14 +6,16 @@ and deleting the first namespace takes it away.
 
 import ipaddress
 import json
-import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
+from tools.cluster.host import run
 from tools.cluster.spec import Addresses, candidate_blocks
 from tools.errors import ToolError
 
 BRIDGE = "nodes"
+CLEAN_UP = "look at the message; python -m tools.cluster delete takes away what is left"
 NETNS_DIR = Path("/run/netns")
 Command = tuple[str, ...]
 
@@ -51,7 +53,7 @@ def used_networks(routes: list[dict[str, object]], own_interface: str) -> list[i
 
 
 def host_networks(name: str) -> list[ipaddress.IPv4Network]:
-    shown = subprocess.run(("ip", "-json", "-4", "route", "show", "table", "all"), check=True, capture_output=True, text=True).stdout
+    shown = run(("ip", "-json", "-4", "route", "show", "table", "all"), "is the package iproute2 installed?")
     return used_networks(json.loads(shown or "[]"), host_interface(name))
 
 
@@ -93,17 +95,9 @@ def node_commands(name: str, node: int, addresses: Addresses) -> list[Command]:
     ]
 
 
-def _run(command: Sequence[str]) -> None:
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise ToolError(
-            f"{' '.join(command)} failed: {done.stderr.strip()}", "look at the message; `python -m tools.cluster delete` cleans up what is left"
-        )
-
-
 def create_node(name: str, node: int, addresses: Addresses) -> None:
     for command in node_commands(name, node, addresses):
-        _run(command)
+        run(command, CLEAN_UP)
 
 
 def exists(name: str, node: int) -> bool:
@@ -112,7 +106,8 @@ def exists(name: str, node: int) -> bool:
 
 def remove_node(name: str, node: int) -> None:
     if exists(name, node):
-        _run(("ip", "netns", "delete", namespace(name, node)))
+        run(("ip", "netns", "delete", namespace(name, node)), CLEAN_UP)
     if node == 1 and Path("/sys/class/net", host_interface(name)).exists():
-        # Goes with the namespace, but only once the last process in it is gone.
-        subprocess.run(("ip", "link", "delete", host_interface(name)), check=False, capture_output=True)
+        # It goes with the namespace, but not at once, and may be gone by now.
+        with suppress(ToolError):
+            run(("ip", "link", "delete", host_interface(name)), CLEAN_UP)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.cluster import cgroups
+from tools.cluster.host import find_program
 from tools.cluster.processes import LOOPBACK
 from tools.cluster.spec import ClusterSpec
 from tools.errors import ToolError
@@ -67,16 +68,16 @@ def judge(spec: ClusterSpec, facts: Facts, directory: Path) -> None:
             f"{facts.disk_mib} MiB are free on the disk of {directory}, the cluster needs {disk} MiB",
             "make room, or move the cache to another disk with INFERENCE_PLATFORM_CACHE=<directory>",
         )
-    if spec.control_plane_only:
-        if facts.port_taken:
-            raise ToolError(
-                f"port {spec.api_port} on {LOOPBACK} is taken by another program", "leave --api-port away to get a free one, or end that program"
-            )
-        return
-    _judge_node(facts, directory)
+    if facts.port_taken:
+        raise ToolError(
+            f"port {spec.api_port} on {LOOPBACK} is taken by another program", "leave --api-port away to get a free one, or end that program"
+        )
+    if not spec.control_plane_only:
+        _judge_kernel(facts, directory)
 
 
-def _judge_node(facts: Facts, directory: Path) -> None:
+def judge_programs(facts: Facts) -> None:
+    """Raises ToolError when a node's programs are not installed."""
     if facts.missing_programs:
         packages = sorted({PROGRAMS[program] for program in facts.missing_programs})
         raise ToolError(f"not installed: {', '.join(facts.missing_programs)}", f"install the packages {' '.join(packages)}, or {OWN_CLUSTER}")
@@ -85,6 +86,9 @@ def _judge_node(facts: Facts, directory: Path) -> None:
             f"the CNI plugins {' and '.join(CNI_PLUGINS)} are in none of {', '.join(map(str, CNI_DIRECTORIES))}",
             f"install the package containernetworking-plugins, or {OWN_CLUSTER}",
         )
+
+
+def _judge_kernel(facts: Facts, directory: Path) -> None:
     if not facts.overlay:
         raise ToolError("the kernel has no overlay file system, which container images need", OWN_CLUSTER)
     if facts.file_system == "overlay":
@@ -121,8 +125,8 @@ def file_system(path: Path, mounts: str) -> str:
 def _has_overlay() -> bool:
     if "\toverlay\n" in Path("/proc/filesystems").read_text():
         return True
-    modprobe = shutil.which("modprobe")
-    return modprobe is not None and subprocess.run((modprobe, "--dry-run", "overlay"), check=False, capture_output=True).returncode == 0
+    modprobe = find_program("modprobe")
+    return modprobe is not None and subprocess.run((str(modprobe), "--dry-run", "overlay"), check=False, capture_output=True).returncode == 0
 
 
 def _memory_mib() -> int:
@@ -152,7 +156,7 @@ def gather(spec: ClusterSpec, socket_path: Path) -> Facts:
         file_system=file_system(existing.resolve(), Path("/proc/self/mounts").read_text()) if linux else "unknown",
         overlay=linux and _has_overlay(),
         controllers=frozenset(cgroups.available()),
-        missing_programs=tuple(program for program in PROGRAMS if shutil.which(program) is None),
+        missing_programs=tuple(program for program in PROGRAMS if find_program(program) is None),
         cni=cni_directory(),
         port_taken=spec.api_port != 0 and port_taken(spec.api_port),
         socket_path_length=len(str(socket_path)),

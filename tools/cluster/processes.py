@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tools.cluster.host import SYSTEM_PATH
 from tools.cluster.spec import Addresses, Binaries, ClusterSpec, Layout
 
 LOOPBACK = "127.0.0.1"
@@ -181,19 +182,23 @@ def node_processes(
     }
     proxy = {"config": config / "kube-proxy.yaml", "hostname-override": name}
     # runc and the CNI plugins are looked up on containerd's PATH.
-    path = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     return [
         ProcessSpec(
-            name=f"containerd-{number}", argv=(str(binaries("containerd")), *_flags({"config": config / "containerd.toml"})), node=number, path=path
+            name=f"containerd-{number}",
+            argv=(str(binaries("containerd")), *_flags({"config": config / "containerd.toml"})),
+            node=number,
+            path=SYSTEM_PATH,
         ),
         ProcessSpec(
             name=f"kubelet-{number}",
             argv=(str(binaries("kubelet")), *_flags(kubelet)),
             node=number,
             after=(f"unix:{layout.containerd_socket(number)}", endpoints.api),
-            path=path,
+            path=SYSTEM_PATH,
         ),
-        ProcessSpec(name=f"kube-proxy-{number}", argv=(str(binaries("kube-proxy")), *_flags(proxy)), node=number, after=(endpoints.api,), path=path),
+        ProcessSpec(
+            name=f"kube-proxy-{number}", argv=(str(binaries("kube-proxy")), *_flags(proxy)), node=number, after=(endpoints.api,), path=SYSTEM_PATH
+        ),
     ]
 
 

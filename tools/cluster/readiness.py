@@ -8,7 +8,7 @@ from pathlib import Path
 from tools.cluster import addons, logs
 from tools.cluster.identity import ProcessIdentity
 from tools.cluster.images import NodeImages, load_images
-from tools.cluster.kubectl import Kubectl, has_condition
+from tools.cluster.kubectl import Kubectl, node_ready_since, pod_ready_since
 from tools.cluster.spec import Addresses, Layout
 from tools.cluster.state import State
 from tools.cluster.waiting import Progress, accepts, wait_for
@@ -66,11 +66,17 @@ class BringUp:
 
     def _coredns(self, addresses: Addresses, image: str) -> None:
         found = self.kubectl.get(*_COREDNS)
-        if found is None or found["spec"]["template"]["spec"]["containers"][0]["image"] != image:
-            self.kubectl.apply(addons.coredns(addresses, image))
+        wanted = addons.coredns(addresses, image)
+        if found is None or addons.content_key(found) != addons.content_key(wanted[-1]):
+            self.kubectl.apply(wanted)
         for number, node in enumerate(self.state.spec.node_names, start=1):
-            self._wait(f"node {node}", partial(self._holds, "Ready", "node", node), NODE_SECONDS, f"containerd-{number}", f"kubelet-{number}")
-        self._wait("CoreDNS", partial(self._holds, "Available", *_COREDNS), DNS_SECONDS, "kubelet-1")
+            self._wait(f"node {node}", partial(self._node_ready, node), NODE_SECONDS, f"containerd-{number}", f"kubelet-{number}")
+        self._wait("CoreDNS", self._dns_ready, DNS_SECONDS, "kubelet-1")
 
-    def _holds(self, condition: str, *what: str) -> bool:
-        return has_condition(self.kubectl.get(*what), condition)
+    def _node_ready(self, node: str) -> bool:
+        return node_ready_since(self.kubectl.get("node", node), self.supervisor.started_at())
+
+    def _dns_ready(self) -> bool:
+        pods = self.kubectl.get("pods", "--namespace", "kube-system", "--selector", "k8s-app=kube-dns") or {"items": []}
+        since = self.supervisor.started_at()
+        return any(pod_ready_since(pod, since) for pod in pods["items"])
