@@ -10,8 +10,9 @@ from components.core.model_identity import ModelIdentity
 from loadtests.engine import Load
 from loadtests.plan import Plan
 from serving.contract import GRPC_PORT, HTTP_PORT
-from tests.e2e.platform import MODEL, NAMESPACE, Platform
+from tests.e2e.platform import NAMESPACE, Platform
 from tests.e2e.traffic import assert_no_failures, over_grpc, over_http
+from tools.endpoint import MODEL
 
 pytestmark = pytest.mark.e2e
 

@@ -12,8 +12,9 @@ from loadtests.engine import Load
 from loadtests.payloads import Document, grpc_infer, http_json, http_raw, read_grpc, read_http
 from loadtests.plan import Plan
 from serving.contract import GRPC_SERVICE, JSON_LENGTH_HEADER
-from tests.e2e.platform import MODEL, Platform
+from tests.e2e.platform import Platform
 from tests.e2e.traffic import DOCUMENTS, PYTHON, SIGNATURE, assert_no_failures, gateway, over_grpc, over_http
+from tools.endpoint import MODEL
 
 pytestmark = pytest.mark.e2e
 

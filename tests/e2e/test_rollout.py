@@ -11,9 +11,10 @@ from loadtests.engine import Load
 from loadtests.plan import Plan
 from tests.e2e.kube import Kube, Manifest
 from tests.e2e.node_processes import kill_container
-from tests.e2e.platform import MODEL, NAMESPACE, Platform
+from tests.e2e.platform import NAMESPACE, Platform
 from tests.e2e.traffic import assert_no_failures, over_grpc, over_http
 from tests.e2e.waits import wait_for
+from tools.endpoint import MODEL
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -7,8 +7,9 @@ import pytest
 from loadtests.engine import Load
 from loadtests.plan import Plan
 from loadtests.report import Report
-from tests.e2e.platform import MODEL, NAMESPACE, VIRTUAL_SERVICES, Edit, Platform
+from tests.e2e.platform import NAMESPACE, VIRTUAL_SERVICES, Edit, Platform
 from tests.e2e.traffic import PROPAGATION_SECONDS, SPLIT_RPS, assert_no_failures, assert_split, over_grpc, over_http
+from tools.endpoint import MODEL
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

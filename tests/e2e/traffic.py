@@ -6,12 +6,12 @@ from loadtests.http_target import HttpTarget
 from loadtests.payloads import Document, Signature
 from loadtests.report import Report
 from loadtests.statistics import binomial_band
-from tests.e2e.platform import MODEL, Platform
+from tests.e2e.platform import Platform
+from tools.endpoint import INPUT, MODEL, OUTPUT, SAMPLES
 from tools.paths import REPO
 
-SIGNATURE = Signature(MODEL, "content", "label")
-PNG = Document.read(REPO / "docs/samples/gradient.png", "png")
-PYTHON = Document.read(REPO / "components/naming.py", "python")
+SIGNATURE = Signature(MODEL, INPUT, OUTPUT)
+PNG, PYTHON = (Document.read(REPO / file, label) for file, label in SAMPLES.items())
 DOCUMENTS = (PNG, PYTHON)
 
 # Two cores serve the gateway, two servers, the control plane and this generator, and one inference takes about 4 ms of one of them.
