@@ -1,6 +1,7 @@
 """What cannot be is refused by the real command line: exit code, message, and a state that is the same to the byte."""
 
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import pytest
 from tests.preview.conftest import CONTEXTS, MakeProject
 from tests.preview.project import Project, write_kubeconfig
 from tools.cluster import Cluster
-from tools.pulumi_cli import PulumiStack
 
 pytestmark = pytest.mark.preview
 
@@ -68,7 +68,7 @@ def test_an_unreachable_api_server_is_called_so_and_costs_no_state(running: Proj
         server = f"https://127.0.0.1:{probe.getsockname()[1]}"
     away = write_kubeconfig(tmp_path / "config", cluster.kubeconfig, cluster.context, CONTEXTS, server=server)
     state = running.exported()
-    cut_off = PulumiStack(env={**running.stack.env, "KUBECONFIG": str(away)}, project=running.root, pulumi=running.stack.pulumi)
+    cut_off = replace(running.stack, env={**running.stack.env, "KUBECONFIG": str(away)})
     for command in (("refresh", "--yes", "--skip-preview"), ("up", "--yes", "--skip-preview"), ("preview",)):
         done = cut_off.run(*command)
         assert done.returncode != 0, command

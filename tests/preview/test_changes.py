@@ -1,6 +1,9 @@
 """What an edit of the stack file does to a running platform, as the engine plans and does it."""
 
+import shutil
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -26,11 +29,10 @@ def test_nothing_changed_means_nothing_to_do(running: Project) -> None:
         assert result.changes == ()
 
 
-def test_another_kubeconfig_path_means_nothing_to_do(running: Project, tmp_path: object) -> None:
+def test_another_kubeconfig_path_means_nothing_to_do(running: Project, tmp_path: Path) -> None:
     """The state of one user must not look changed to the next."""
-    copy = running.root / "kubeconfig-of-somebody-else"
-    copy.write_bytes(open(running.stack.env["KUBECONFIG"], "rb").read())  # noqa: PTH123, SIM115
-    result = type(running.stack)(env={**running.stack.env, "KUBECONFIG": str(copy)}, project=running.root, pulumi=running.stack.pulumi).preview()
+    elsewhere = shutil.copy(running.stack.env["KUBECONFIG"], tmp_path / "config")
+    result = replace(running.stack, env={**running.stack.env, "KUBECONFIG": str(elsewhere)}).preview()
     assert result.ok, result.log
     assert result.changes == ()
 
