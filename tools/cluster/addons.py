@@ -8,9 +8,11 @@ from tools.cluster.spec import Addresses
 
 Manifest = dict[str, Any]
 CONTENT_KEY = "inference-platform/content"
+# Above 1024, so that CoreDNS needs no capability; the service has port 53. Written in the Corefile too.
+DNS_PORT = 1053
 _LABELS = {"k8s-app": "kube-dns"}
 # No `forward`: the nodes reach no outer name server, and a name that is not the cluster's gets a quick NXDOMAIN instead of a time-out.
-_COREFILE = """cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
+_COREFILE = """cluster.local:1053 in-addr.arpa:1053 ip6.arpa:1053 {
     errors
     health {
         lameduck 2s
@@ -24,7 +26,7 @@ _COREFILE = """cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
     reload
     loadbalance
 }
-.:53 {
+.:1053 {
     errors
     template ANY ANY {
         rcode NXDOMAIN
@@ -77,14 +79,17 @@ def _coredns_pod(image: str) -> Manifest:
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["coredns", "-conf", "/etc/coredns/Corefile"],
-        "ports": [{"name": "dns", "containerPort": 53, "protocol": "UDP"}, {"name": "dns-tcp", "containerPort": 53, "protocol": "TCP"}],
+        "ports": [{"name": "dns", "containerPort": DNS_PORT, "protocol": "UDP"}, {"name": "dns-tcp", "containerPort": DNS_PORT, "protocol": "TCP"}],
         "resources": {"requests": {"cpu": "50m", "memory": "70Mi"}, "limits": {"memory": "170Mi"}},
         "readinessProbe": probe("/ready", 8181),
         "livenessProbe": {**probe("/health", 8080), "initialDelaySeconds": 30, "periodSeconds": 10},
         "securityContext": {
             "allowPrivilegeEscalation": False,
-            "capabilities": {"add": ["NET_BIND_SERVICE"], "drop": ["ALL"]},
+            "capabilities": {"drop": ["ALL"]},
             "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+            "seccompProfile": {"type": "RuntimeDefault"},
         },
         "volumeMounts": [{"name": "config", "mountPath": "/etc/coredns", "readOnly": True}],
     }
@@ -101,7 +106,10 @@ def _coredns_pod(image: str) -> Manifest:
 def coredns(addresses: Addresses, image: str) -> list[Manifest]:
     """CoreDNS with one replica, at the services block's tenth address; the Deployment, last, carries a key of the content of all."""
     metadata = {"namespace": "kube-system", "labels": _LABELS}
-    ports = [{"name": "dns", "port": 53, "protocol": "UDP"}, {"name": "dns-tcp", "port": 53, "protocol": "TCP"}]
+    ports = [
+        {"name": "dns", "port": 53, "targetPort": DNS_PORT, "protocol": "UDP"},
+        {"name": "dns-tcp", "port": 53, "targetPort": DNS_PORT, "protocol": "TCP"},
+    ]
     service = {"selector": _LABELS, "clusterIP": addresses.dns, "ports": ports}
     spec = {
         "replicas": 1,

@@ -59,6 +59,15 @@ def pod_ready_since(pod: dict[str, Any], since: float) -> bool:
     return has_condition(pod, "Ready") and all(state is not None and _seconds(state["startedAt"]) >= int(since) for state in running)
 
 
+def rolled_out(deployment: dict[str, Any] | None) -> bool:
+    """Whether all replicas of a Deployment are of its present template and available."""
+    if deployment is None:
+        return False
+    status, wanted = deployment.get("status", {}), deployment["spec"]["replicas"]
+    seen = status.get("observedGeneration") == deployment["metadata"]["generation"]
+    return seen and all(status.get(key, 0) == wanted for key in ("replicas", "updatedReplicas", "availableReplicas"))
+
+
 def _conditions(item: dict[str, Any] | None) -> list[dict[str, Any]]:
     return list((item or {}).get("status", {}).get("conditions", []))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tools.cluster import addons, logs
 from tools.cluster.identity import ProcessIdentity
 from tools.cluster.images import NodeImages, load_images
-from tools.cluster.kubectl import Kubectl, node_ready_since, pod_ready_since
+from tools.cluster.kubectl import Kubectl, node_ready_since, pod_ready_since, rolled_out
 from tools.cluster.spec import Addresses, Layout
 from tools.cluster.state import State
 from tools.cluster.waiting import Progress, accepts, wait_for
@@ -79,4 +79,4 @@ class BringUp:
     def _dns_ready(self) -> bool:
         pods = self.kubectl.get("pods", "--namespace", "kube-system", "--selector", "k8s-app=kube-dns") or {"items": []}
         since = self.supervisor.started_at()
-        return any(pod_ready_since(pod, since) for pod in pods["items"])
+        return rolled_out(self.kubectl.get(*_COREDNS)) and any(pod_ready_since(pod, since) for pod in pods["items"])
