@@ -14,7 +14,7 @@ from components.traffic.spec import GatewaySpec
 
 LOCAL = IstioSpec.model_validate({"source": {"kind": "module"}})
 IMAGES = IstioImages(pilot="localhost/inference-platform/pilot:a1", proxyv2="localhost/inference-platform/proxyv2:b2")
-SERVICES = [
+SERVICES: list[dict[str, Any]] = [
     {"type": "NodePort", "nodePort": 30080},
     {"type": "LoadBalancer", "annotations": {"example.com/scheme": "internal"}},
     {"type": "ClusterIP"},

@@ -20,8 +20,9 @@ GATEWAY = GatewaySpec.model_validate({"domain": "inference.test", "service": {"t
 
 def build(weights=None, routing=None):
     routing = routing or RoutingSpec()
-    cluster = pulumi.ResourceOptions(providers=[k8s.Provider("cluster", kubeconfig="{}", context="x")])
-    before = k8s.core.v1.Namespace("before", metadata={"name": "before"}, opts=pulumi.ResourceOptions(provider=cluster.providers[0]))
+    provider = k8s.Provider("cluster", kubeconfig="{}", context="x")
+    cluster = pulumi.ResourceOptions(providers=[provider])
+    before = k8s.core.v1.Namespace("before", metadata={"name": "before"}, opts=pulumi.ResourceOptions(provider=provider))
     args = IngressGatewayArgs(
         spec=GATEWAY, chart=ChartRef(chart="/charts/gateway"), models_namespace="inference", p99_values_ms=[200], after=[before]
     )

@@ -29,15 +29,20 @@ def subset_policy(**routing):
     return subset["trafficPolicy"]
 
 
+def matches(uri, path):
+    """As Envoy matches: a regular expression must fit the whole path."""
+    ((kind, pattern),) = uri.items()
+    if kind == "regex":
+        return re.fullmatch(pattern, path) is not None
+    return path == pattern if kind == "exact" else path.startswith(pattern)
+
+
 def port_for(path):
-    """The port that the first matching route sends a path to, as Envoy matches; None where no route does."""
-    kinds = {"exact": str.__eq__, "prefix": str.startswith, "regex": lambda text, pattern: re.fullmatch(pattern, text) is not None}
+    """The port that the first matching route sends a path to; None where no route does."""
     for route in virtual_service()["spec"]["http"]:
-        for match in route["match"]:
-            ((kind, pattern),) = match["uri"].items()
-            if kinds[kind](path, pattern):
-                (port,) = {destination["destination"]["port"]["number"] for destination in route["route"]}
-                return port
+        if any(matches(match["uri"], path) for match in route["match"]):
+            (port,) = {destination["destination"]["port"]["number"] for destination in route["route"]}
+            return port
     return None
 
 
