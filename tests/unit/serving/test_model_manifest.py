@@ -1,0 +1,63 @@
+"""model.yaml: closed, and every fault is told with file, key and reason."""
+
+import pytest
+import yaml
+
+from components.errors import ManifestError
+from serving.model_manifest import MODELS_DIR, load_manifest, model_manifest, model_names
+
+
+def edited(tmp_path, **changes):
+    content = yaml.safe_load((MODELS_DIR / "magika" / "model.yaml").read_text())
+    path = tmp_path / "model.yaml"
+    path.write_text(yaml.safe_dump({**content, **changes}))
+    return path
+
+
+def test_every_model_is_found_under_its_own_name():
+    assert model_names()
+    for name in model_names():
+        assert model_manifest(name).name == name
+
+
+def test_magika_has_a_version_as_shipped_and_one_quantised():
+    first, second = model_manifest("magika").versions
+    assert {file.transformation for file in first.files} == {"none"}
+    assert {file.transformation for file in second.files} == {"none", "quantise-dynamic-int8"}
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"colour": "red"}, "colour"),
+        ({"backend": "tensorflow"}, "backend"),
+        ({"loadBudgetSeconds": "30"}, "loadBudgetSeconds"),
+        ({"signature": {"inputs": [], "outputs": []}}, "signature.inputs"),
+        ({"signature": {"inputs": [{"name": "x", "datatype": "FP32", "dims": [0]}], "outputs": []}}, "size 0"),
+        ({"versions": []}, "versions"),
+    ],
+)
+def test_a_fault_is_told_with_file_and_key(tmp_path, change, reason):
+    path = edited(tmp_path, **change)
+    with pytest.raises(ManifestError, match=reason) as error:
+        load_manifest(path)
+    assert str(path) in error.value.message
+
+
+def test_a_version_published_twice_is_refused(tmp_path):
+    version = yaml.safe_load((MODELS_DIR / "magika" / "model.yaml").read_text())["versions"][0]
+    with pytest.raises(ManifestError, match="published once"):
+        load_manifest(edited(tmp_path, versions=[version, version]))
+
+
+def test_a_missing_model_is_told_with_those_there_are():
+    with pytest.raises(ManifestError, match="does not exist") as error:
+        model_manifest("nonesuch")
+    assert "magika" in error.value.hint
+
+
+def test_text_that_is_no_yaml_is_told_as_such(tmp_path):
+    path = tmp_path / "model.yaml"
+    path.write_text("name: [")
+    with pytest.raises(ManifestError, match="cannot be read as YAML"):
+        load_manifest(path)

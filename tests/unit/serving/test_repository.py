@@ -1,0 +1,78 @@
+"""The staged repository: what is published comes out of the wheel unchanged, or the build stops."""
+
+import hashlib
+import json
+import zipfile
+
+import pytest
+
+from components.errors import ManifestError
+from serving.model_config import parse_config
+from serving.model_manifest import MODELS_DIR, SourceFileSpec, model_manifest
+from serving.repository import read_member, stage_repository
+
+
+@pytest.fixture
+def wheel(tmp_path):
+    """A wheel with small files at the members that the returned manifest names."""
+    manifest = model_manifest("magika")
+    path = tmp_path / "model.whl"
+    content = {file.member: f"content of {file.name}".encode() for version in manifest.versions for file in version.files}
+    with zipfile.ZipFile(path, "w") as archive:
+        for member, data in content.items():
+            archive.writestr(member, data)
+    versions = tuple(
+        version.model_copy(
+            update={"files": tuple(file.model_copy(update={"sha256": hashlib.sha256(content[file.member]).hexdigest()}) for file in version.files)}
+        )
+        for version in manifest.versions
+    )
+    return path, manifest.model_copy(update={"versions": versions})
+
+
+def test_each_version_directory_holds_its_files_and_the_models_code(wheel, tmp_path):
+    path, manifest = wheel
+    stage_repository([manifest], lambda _: path, tmp_path / "out")
+    code = {source.name for source in (MODELS_DIR / "magika").glob("*.py")}
+    for version in manifest.versions:
+        directory = tmp_path / "out" / "models" / "magika" / str(version.version)
+        assert {file.name for file in directory.iterdir()} == code | {file.name for file in version.files}
+        assert (directory / "model.onnx").read_text() == "content of model.onnx"
+
+
+def test_only_the_quantised_version_is_to_be_transformed(wheel, tmp_path):
+    path, manifest = wheel
+    stage_repository([manifest], lambda _: path, tmp_path / "out")
+    listing = json.loads((tmp_path / "out" / "transformations.json").read_text())
+    assert listing == [{"path": "magika/2/model.onnx", "transformation": "quantise-dynamic-int8"}]
+
+
+def test_the_default_config_loads_the_first_version_and_the_check_loads_all(wheel, tmp_path):
+    path, manifest = wheel
+    stage_repository([manifest], lambda _: path, tmp_path / "out")
+    default = parse_config((tmp_path / "out" / "models" / "magika" / "config.pbtxt").read_text())
+    check = parse_config((tmp_path / "out" / "checks" / "magika" / "config.pbtxt").read_text())
+    assert list(default.version_policy.specific.versions) == [1]
+    assert check.version_policy.HasField("all")
+    assert json.loads((tmp_path / "out" / "checks" / "magika" / "check.json").read_text())["expected"] == "python"
+
+
+def test_a_file_with_another_hash_stops_the_build_and_both_hashes_are_named(wheel):
+    path, manifest = wheel
+    file = manifest.versions[0].files[0].model_copy(update={"sha256": "0" * 64})
+    with pytest.raises(ManifestError, match=r"has SHA-256 [0-9a-f]{64}, but model.yaml says 0{64}"):
+        read_member(path, file)
+
+
+@pytest.mark.parametrize("damage", ["missing member", "truncated", "absent"])
+def test_a_wheel_that_cannot_be_read_stops_the_build(wheel, damage):
+    path, manifest = wheel
+    file = manifest.versions[0].files[0]
+    if damage == "missing member":
+        file = SourceFileSpec(name="x", member="no/such/member", sha256="0" * 64)
+    elif damage == "truncated":
+        path.write_bytes(path.read_bytes()[:100])
+    else:
+        path.unlink()
+    with pytest.raises(ManifestError, match="cannot be read"):
+        read_member(path, file)
