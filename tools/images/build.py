@@ -1,6 +1,6 @@
 """Builds what is missing; nothing else is done when every archive is there."""
 
-import tempfile
+import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -47,8 +47,12 @@ def build(recipe: Recipe, buildah: Buildah) -> None:
         return
     if isinstance(recipe.base, Recipe):
         build(recipe.base, buildah)
-    images_dir().mkdir(parents=True, exist_ok=True)
-    # Beside the archives, so that binaries can be hard-linked into the context.
-    with tempfile.TemporaryDirectory(dir=images_dir(), prefix="context-") as context:
-        recipe.prepare(Path(context))
-        buildah.build(recipe.ref, recipe.containerfile, Path(context), recipe.base_ref)
+    # Beside the archives, so that binaries can be hard-linked into it; at a fixed place, so that a killed run's is replaced.
+    context = images_dir() / "context"
+    shutil.rmtree(context, ignore_errors=True)
+    context.mkdir(parents=True)
+    try:
+        recipe.prepare(context)
+        buildah.build(recipe.ref, recipe.containerfile, context, recipe.base_ref)
+    finally:
+        shutil.rmtree(context)

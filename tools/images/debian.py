@@ -31,7 +31,8 @@ def make_rootfs(target: Path) -> None:
 
 
 def debootstrap_command(target: Path, mirror_url: str | None) -> list[str]:
-    command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(target)]
+    """In a mount namespace of its own: what debootstrap mounts goes away with it, also when it is killed."""
+    command = ["unshare", "--mount", "debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(target)]
     return [*command, mirror_url] if mirror_url else command
 
 
