@@ -1,11 +1,12 @@
-"""Istio's charts for tests: those `make up` listed, else those of the Go module the tools build; never a skip."""
+"""Istio's charts for tests: the toolchain's, else those of the downloaded Go module; never a skip."""
 
 import json
-import os
 import subprocess
 from pathlib import Path
 
+from tools.errors import ToolError
 from tools.paths import REPO
+from tools.toolchain import charts
 
 MODULE = "istio.io/istio"
 CHARTS_IN_MODULE = {
@@ -16,13 +17,12 @@ CHARTS_IN_MODULE = {
 
 
 def istio_charts() -> dict[str, Path]:
-    """Directory of each chart; fails with the way out when there is none."""
-    assets = os.environ.get("INFERENCE_PLATFORM_ASSETS")
-    if assets:
-        listed = json.loads(Path(assets).read_text(encoding="utf-8"))["charts"]
-        return {name: Path(listed[name]) for name in CHARTS_IN_MODULE}
-    module = _module_dir()
-    return {name: module / path for name, path in CHARTS_IN_MODULE.items()}
+    """Directory of each chart. On a machine where nothing is built yet, the module's source is enough; fails with the way out when there is neither."""
+    try:
+        return charts()
+    except ToolError:
+        module = _module_dir()
+        return {name: module / path for name, path in CHARTS_IN_MODULE.items()}
 
 
 def _module_dir() -> Path:
@@ -30,7 +30,7 @@ def _module_dir() -> Path:
     try:
         answer = subprocess.run(command, cwd=REPO / "tools" / "gomod" / "platform", check=True, capture_output=True, text=True)
     except (OSError, subprocess.CalledProcessError) as error:
-        raise AssertionError(f"{' '.join(command)} failed: {error}; run make up once, or set INFERENCE_PLATFORM_ASSETS") from error
+        raise AssertionError(f"no charts of Istio: {' '.join(command)} failed ({error}); run make toolchain") from error
     directory = json.loads(answer.stdout).get("Dir")
-    assert directory, f"the module {MODULE} is not downloaded; run: go mod download {MODULE} (in tools/gomod/platform)"
+    assert directory, f"the module {MODULE} is not downloaded; run make toolchain"
     return Path(directory)
