@@ -3,19 +3,23 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from tools.cli import run_main
 from tools.cluster import load_images
 from tools.cluster.spec import Layout
 from tools.cluster.state import State
 from tools.errors import ToolError
-from tools.images.build import archive_of, build, ensure_images
+from tools.images.build import build, ensure_images
 from tools.images.buildah import Buildah, check_programs
 from tools.images.load import k3d_command, kind_command, registry_command, registry_ref, run
-from tools.images.recipes import IMAGES, ImageArchive, recipes, triton
+from tools.images.recipes import IMAGES, PREFIX, ImageArchive, triton
 from tools.images.wheels import IMAGE_PYTHON
 from tools.paths import images_dir
-from tools.toolchain import ensure, envoy_bootstrap
+from tools.toolchain import ensure
+
+MIB = 2**20
+TOOLCHAIN_GROUPS = ("cluster", "images")
 
 
 def image_name(value: str) -> str:
@@ -31,7 +35,7 @@ def parser() -> argparse.ArgumentParser:
     make.add_argument("names", nargs="*", type=image_name, metavar="image", help=f"of: {', '.join(IMAGES)}; default: all")
     make.add_argument("--base", help="build the serving image on this image instead (NVIDIA's Triton image, by digest) and keep it in the store")
     make.add_argument("--python", default=IMAGE_PYTHON, help="version of the Python in --base; default: %(default)s")
-    commands.add_parser("list", help="references, and which archives are there")
+    commands.add_parser("list", help="archives there are, of this and of earlier states of their inputs")
     load = commands.add_parser("load", help="bring the images to a cluster")
     target = load.add_mutually_exclusive_group(required=True)
     target.add_argument("--cluster", metavar="NAME", help="local cluster")
@@ -49,15 +53,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         build(recipe, Buildah(images_dir() / "store"))
         print(recipe.ref)
         return 0
-    toolchain = ensure()
     if options.command == "list":
-        for archive in map(archive_of, recipes(toolchain.path, envoy_bootstrap)):
-            print(f"{archive.ref:60} {archive.path if archive.path.exists() else '(not built)'}")
+        for path in sorted(images_dir().glob("*.tar")):
+            name, _, key = path.stem.rpartition("-")
+            print(f"{PREFIX}/{name}:{key}  {path.stat().st_size // MIB} MiB  {path}")
         return 0
-    images = ensure_images(toolchain.path, names=getattr(options, "names", None) or IMAGES)
+    images = ensure_images(_program, names=getattr(options, "names", None) or IMAGES)
     if options.command == "load":
         _load(options, list(images.values()))
     return 0
+
+
+def _program(name: str) -> Path:
+    """A program of the toolchain, found or built when an image first needs one."""
+    return ensure(TOOLCHAIN_GROUPS).path(name)
 
 
 def _load(options: argparse.Namespace, images: list[ImageArchive]) -> None:

@@ -3,13 +3,14 @@
 import os
 import shutil
 import subprocess
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 
 from tools.errors import ToolError
 from tools.toolchain.progress import Progress
 
-LOG_TAIL = 15
+LOG_TAIL_LINES = 15
 
 
 @dataclass(frozen=True)
@@ -26,10 +27,12 @@ class Buildah:
 
     def build(self, ref: str, containerfile: Path, context: Path, base: str | None) -> None:
         """Build `ref`; chroot isolation needs neither a runtime nor namespaces, and so runs inside containers too."""
-        arguments = ["build", "--isolation", "chroot", "--layers", "--pull-never", "--tag", ref, "--file", str(containerfile)]
-        if base:
-            # A base that is not ours (a registry's, by digest) is fetched.
-            arguments = [*(a if a != "--pull-never" or base.startswith("localhost/") else "--pull" for a in arguments), "--build-arg", f"BASE={base}"]
+        arguments = ["build", "--isolation", "chroot", "--layers", "--tag", ref, "--file", str(containerfile)]
+        if base is not None:
+            arguments += ["--build-arg", f"BASE={base}"]
+        # Only a base of a registry, by digest, is fetched; ours are in the store or missing.
+        if base is None or base.startswith("localhost/"):
+            arguments.append("--pull-never")
         self._run(f"image {ref}", *arguments, str(context))
 
     def export(self, ref: str, archive: Path) -> None:
@@ -40,15 +43,17 @@ class Buildah:
         partial.replace(archive)
 
     def _run(self, what: str, *arguments: str) -> None:
-        with Progress(what) as progress:
-            environment = {**os.environ, "BUILDAH_ISOLATION": "chroot"}
+        log = self.store.with_name("build.log")
+        environment = {**os.environ, "BUILDAH_ISOLATION": "chroot"}
+        with Progress(what) as progress, log.open("w") as output:
             process = subprocess.Popen(self.command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
-            lines: list[str] = []
+            tail: deque[str] = deque(maxlen=LOG_TAIL_LINES)
             for line in process.stdout or ():
-                lines.append(line)
+                output.write(line)
+                tail.append(line)
                 progress.update(line.strip())
             if process.wait():
-                raise ToolError(f"{what} failed:\n{''.join(lines[-LOG_TAIL:])}", "correct what the last lines name and run the same command again")
+                raise ToolError(f"{what} failed:\n{''.join(tail)}", f"correct what is wrong (the whole log: {log}) and run the same command again")
 
 
 def check_programs() -> None:
