@@ -17,6 +17,8 @@ from .server import LanguageHost
 # A program or policy pack holds a thread as long as it runs; the engine runs one program and a handful of packs.
 THREADS = 32
 PARENT_CHECK_SECONDS = 0.5
+# The engine's process id, as the wrapper saw it when it was started.
+ENGINE_VARIABLE = "LANGUAGE_HOST_ENGINE"
 # The engine's own limit (400 MiB): a large stack's configuration must not be cut off.
 GRPC_OPTIONS = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
 
@@ -37,7 +39,7 @@ def main() -> NoReturn:
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
     print(port, flush=True)
-    engine = os.getppid()
+    engine = int(os.environ.pop(ENGINE_VARIABLE, os.getppid()))
     while os.getppid() == engine:
         time.sleep(PARENT_CHECK_SECONDS)
     leave()

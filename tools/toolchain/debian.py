@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,7 +33,7 @@ POLICY = Path("/usr/sbin/policy-rc.d")
 REPORTED_CHARACTERS = 2000
 
 
-def missing_packages(packages: dict[str, tuple[str, ...]]) -> list[str]:
+def missing_packages(packages: Mapping[str, tuple[str, ...]]) -> list[str]:
     """Those of `packages` that left no trace on this machine, whoever installed them."""
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), *SYSTEM_FOLDERS])
     return [package for package, traces in packages.items() if not any(_present(trace, path) for trace in traces)]
@@ -43,7 +43,7 @@ def _present(trace: str, path: str) -> bool:
     return Path(trace).exists() if trace.startswith("/") else shutil.which(trace, path=path) is not None
 
 
-def ensure_packages(packages: dict[str, tuple[str, ...]] = PACKAGES) -> None:
+def ensure_packages(packages: Mapping[str, tuple[str, ...]] = PACKAGES) -> None:
     """Install what is missing: with apt-get as root on a Debian-like system. Raises ToolError that names the packages everywhere else."""
     missing = missing_packages(packages)
     if not missing:

