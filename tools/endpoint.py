@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import tritonclient.grpc as triton
 
-from serving import contract
+from loadtests.payloads import Document, Prediction, Signature, http_raw, infer_path, read_http
+from serving.contract import JSON_LENGTH_HEADER
 from tools.cluster.spec import Layout
 from tools.cluster.state import State
 from tools.environment import local_stack, variables
@@ -17,18 +18,9 @@ from tools.errors import ToolError
 from tools.target import Target
 from tools.toolchain import Toolchain
 
-MODEL = "magika"
-INPUT, OUTPUT = "content", "label"
+SIGNATURE = Signature("magika", "content", "label")
 SAMPLES = {"docs/samples/gradient.png": "png", "__main__.py": "python"}
 REQUEST_SECONDS = 10.0
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prediction:
-    """What the model said of a file, and which version said it."""
-
-    label: str
-    version: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,42 +31,40 @@ class Endpoint:
     port: int
     host: str
 
-    @property
-    def path(self) -> str:
-        return f"/v2/models/{MODEL}/infer"
-
     def curl(self, file: str) -> str:
-        """The command a person can run for any file: the body is the file itself (Triton's raw binary request)."""
+        """The command a person can run for any file: the body is the file itself (Triton's raw binary request).
+
+        The answer ends in the label, behind the binary score; `grep` takes it off.
+        """
         return " ".join(
             [
                 "curl -sS --fail-with-body",
                 f"-H {shlex.quote(f'Host: {self.host}')}",
                 "-H 'Content-Type: application/octet-stream'",
-                f"-H '{contract.JSON_LENGTH_HEADER}: 0'",
+                f"-H '{JSON_LENGTH_HEADER}: 0'",
                 f"--data-binary @{shlex.quote(file)}",
-                f"http://{self.address}:{self.port}{self.path}",
+                f"http://{self.address}:{self.port}{infer_path(SIGNATURE.model)}",
+                "| grep -ao '[a-z0-9_-]*$'",
             ]
         )
 
     def over_http(self, content: bytes) -> Prediction:
+        request = http_raw(SIGNATURE, Document(content))
         connection = http.client.HTTPConnection(self.address, self.port, timeout=REQUEST_SECONDS)
-        headers = {"Host": self.host, "Content-Type": "application/octet-stream", contract.JSON_LENGTH_HEADER: "0"}
-        connection.request("POST", self.path, content, headers)
+        connection.request("POST", request.path, request.body, {"Host": self.host, **request.headers})
         answer = connection.getresponse()
         body = answer.read()
         if answer.status != http.client.OK:
             raise OSError(f"{answer.status} {answer.reason}: {body.decode(errors='replace').strip()}")
-        json_length = answer.getheader(contract.JSON_LENGTH_HEADER)
-        document = json.loads(body[: int(json_length)] if json_length else body)
-        label = next(output for output in document["outputs"] if output["name"] == OUTPUT)
-        return Prediction(label=label["data"][0], version=document["model_version"])
+        json_length = answer.getheader(JSON_LENGTH_HEADER)
+        return read_http(SIGNATURE, None if json_length is None else int(json_length), body)
 
     def over_grpc(self, content: bytes) -> Prediction:
         with triton.InferenceServerClient(f"{self.address}:{self.port}", channel_args=[("grpc.default_authority", self.host)]) as client:
-            tensor = triton.InferInput(INPUT, [1, 1], "BYTES")
+            tensor = triton.InferInput(SIGNATURE.input, [1, 1], "BYTES")
             tensor.set_data_from_numpy(np.array([[content]], dtype=np.object_))
-            answer = client.infer(MODEL, [tensor], client_timeout=REQUEST_SECONDS)
-        return Prediction(label=answer.as_numpy(OUTPUT).item().decode(), version=answer.get_response().model_version)
+            answer = client.infer(SIGNATURE.model, [tensor], client_timeout=REQUEST_SECONDS)
+        return Prediction(version=answer.get_response().model_version, label=answer.as_numpy(SIGNATURE.output).item().decode())
 
     def invitation(self) -> str:
         """What `make up` leaves a person with."""
@@ -85,7 +75,7 @@ class Endpoint:
                 "",
                 "Change the weights:",
                 '  eval "$(make env)"',
-                f"  pulumi config set --path models.{MODEL}.canary.weight 25",
+                f"  pulumi config set --path models.{SIGNATURE.model}.canary.weight 25",
                 "  pulumi up",
                 "",
             ]
@@ -95,9 +85,9 @@ class Endpoint:
 def find_endpoint(target: Target, toolchain: Toolchain) -> Endpoint:
     """Where the running platform answers. Raises ToolError when the stack has no such model or the gateway no address."""
     outputs = local_stack(variables(target, toolchain), toolchain).outputs()
-    if MODEL not in outputs.get("models", {}):
-        raise ToolError(f"the stack serves no model {MODEL!r}", "run make up")
-    return Endpoint(address=gateway_address(target, toolchain), port=int(outputs["gateway"]["port"]), host=outputs["models"][MODEL]["host"])
+    if SIGNATURE.model not in outputs.get("models", {}):
+        raise ToolError(f"the stack serves no model {SIGNATURE.model!r}", "run make up")
+    return Endpoint(address=gateway_address(target, toolchain), port=int(outputs["gateway"]["port"]), host=outputs["models"][SIGNATURE.model]["host"])
 
 
 def gateway_address(target: Target, toolchain: Toolchain) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import tritonclient.grpc as triton
 
+from loadtests.payloads import Prediction
 from tools.cli import run_main
-from tools.endpoint import SAMPLES, Endpoint, Prediction, find_endpoint
+from tools.endpoint import SAMPLES, Endpoint, find_endpoint
 from tools.errors import ToolError
 from tools.paths import REPO
 from tools.target import command_line, target_of

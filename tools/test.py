@@ -3,18 +3,29 @@
 The tiers are the folders under tests/. A skipped test is reported and fails the run: nothing counts as passed that did not run.
 """
 
+import os
 import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from components.errors import PlatformError
+from tools.down import down
+from tools.environment import variables
+from tools.errors import ToolError
 from tools.paths import REPO
+from tools.target import local_target
+from tools.toolchain import ensure
+from tools.up import up
 
 BIN = REPO / ".venv" / "bin"
+TEST_CLUSTER_VARIABLE = "INFERENCE_PLATFORM_TEST_CLUSTER"
 FAST_TIERS = ("unit", "golden", "schema", "policy", "architecture")
 OUTCOMES = {"failure": "failed", "error": "failed", "skipped": "skipped"}
 
