@@ -9,8 +9,7 @@ import sys
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -91,11 +90,28 @@ def preview(tally: Tally) -> None:
 
 
 def e2e(tally: Tally) -> None:
-    tally.pytest("e2e", ("e2e",), "-m", "e2e")
+    on_platform(tally, lambda: tally.pytest("e2e", ("e2e",), "-m", "e2e"))
 
 
 def bench(tally: Tally) -> None:
-    tally.command("bench", [str(BIN / "python"), "-m", "tools.bench"])
+    on_platform(tally, lambda: tally.command("bench", [str(BIN / "python"), "-m", "tools.bench"]))
+
+
+def on_platform(tally: Tally, work: Callable[[], None]) -> None:
+    """Do `work` on a platform of the tests' own, gone afterwards: a person's cluster is never touched. KEEP=1 leaves it for a look."""
+    target = local_target(os.environ.get(TEST_CLUSTER_VARIABLE) or "test")
+    began = time.monotonic()
+    try:
+        up(target)
+        print(f"== platform up: {time.monotonic() - began:.0f} s", flush=True)
+        os.environ.update(variables(target, ensure()))
+        work()
+    except (ToolError, PlatformError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        tally.broken.append("platform up")
+    finally:
+        if not os.environ.get("KEEP"):
+            down(target)
 
 
 STAGES = {"check": (check,), "preview": (preview,), "e2e": (e2e,), "bench": (bench,), "all": (check, preview, e2e)}
