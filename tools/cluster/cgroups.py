@@ -29,6 +29,8 @@ def hierarchies(root: Path = ROOT) -> list[Path]:
     """Mount points in which a cluster has a directory: one on version 2, one for each controller on version 1."""
     if is_v2(root):
         return [root]
+    if not root.is_dir():
+        return []
     # Links such as cpu -> cpu,cpuacct name the same hierarchy twice.
     return [entry for entry in sorted(root.iterdir()) if not entry.is_symlink() and (entry / "cgroup.procs").exists()]
 
@@ -42,8 +44,10 @@ def _create(hierarchy: Path, parts: tuple[str, ...]) -> Path:
     directory = hierarchy
     for part in parts:
         if is_v2(hierarchy):
-            controllers = (directory / "cgroup.controllers").read_text().split()
-            (directory / "cgroup.subtree_control").write_text(" ".join(f"+{controller}" for controller in controllers))
+            for controller in (directory / "cgroup.controllers").read_text().split():
+                # One at a time: a controller that cannot be passed on (cpu, while a real-time process has it) must not hold back the others.
+                with contextlib.suppress(OSError):
+                    (directory / "cgroup.subtree_control").write_text(f"+{controller}")
         parent, directory = directory, directory / part
         directory.mkdir(exist_ok=True)
         for file in ("cpuset.cpus", "cpuset.mems"):

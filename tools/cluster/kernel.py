@@ -9,10 +9,8 @@ CLONE_NEWNS = 0x00020000
 CLONE_NEWPID = 0x20000000
 MS_BIND = 0x1000
 MS_REC = 0x4000
-MS_PRIVATE = 1 << 18
 MS_SLAVE = 1 << 19
 MS_SHARED = 1 << 20
-MNT_DETACH = 2
 _PR_SET_PDEATHSIG = 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -37,10 +35,6 @@ def mount(source: str, target: Path, kind: str | None = None, flags: int = 0, da
     encoded = [None if value is None else value.encode() for value in (source, str(target), kind, data)]
     arguments = (encoded[0], encoded[1], encoded[2], ctypes.c_ulong(flags), encoded[3])
     _check(_libc.mount(*arguments), f"mount {source} on {target}")
-
-
-def detach(target: Path) -> None:
-    _check(_libc.umount2(str(target).encode(), ctypes.c_int(MNT_DETACH)), f"unmount {target}")
 
 
 def die_with_parent() -> None:

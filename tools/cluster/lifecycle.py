@@ -81,9 +81,7 @@ def _preflight(spec: ClusterSpec, layout: Layout) -> None:
 def _resolve(spec: ClusterSpec, previous: State | None, kubectl: str, *, running: bool) -> State:
     """Ports and addresses: a running cluster keeps all, a stopped one its addresses (they are in its data), while loopback ports are chosen anew."""
     if spec.control_plane_only:
-        keep = previous is not None and (running or spec.api_port == 0) and _keeps_ports(previous, running=running)
-        endpoints = previous.endpoints if previous is not None and keep else loopback_endpoints(spec.api_port)
-        return State(spec=spec, endpoints=endpoints, block=None, kubectl=kubectl)
+        return State(spec=spec, endpoints=_loopback(spec, previous, running=running), block=None, kubectl=kubectl)
     used = network.host_networks(spec.name)
     addresses = previous.addresses if previous is not None else None
     if addresses is None:
@@ -96,9 +94,16 @@ def _resolve(spec: ClusterSpec, previous: State | None, kubectl: str, *, running
     return State(spec=spec, endpoints=Endpoints(host=addresses.node(1)), block=str(addresses.block), kubectl=kubectl)
 
 
-def _keeps_ports(previous: State, *, running: bool) -> bool:
-    ports = (previous.endpoints.api_port, previous.endpoints.etcd_port, previous.endpoints.etcd_peer_port)
-    return running or not any(preflight.port_taken(port) for port in ports)
+def _loopback(spec: ClusterSpec, previous: State | None, *, running: bool) -> Endpoints:
+    """The ports of before where that is possible, so that a kubeconfig someone copied stays right."""
+    if previous is None:
+        return loopback_endpoints(spec.api_port)
+    kept = previous.endpoints
+    same = spec.api_port in {0, kept.api_port}
+    if running and not same:
+        raise ToolError(f"cluster {spec.name!r} runs on port {kept.api_port}", f"stop it first: python -m tools.cluster stop --name {spec.name}")
+    free = not any(preflight.port_taken(port) for port in (kept.api_port, kept.etcd_port, kept.etcd_peer_port))
+    return kept if running or (same and free) else loopback_endpoints(spec.api_port)
 
 
 def _system_or(binaries: Binaries) -> Binaries:

@@ -4,6 +4,7 @@ Seen from the host nothing is mounted, and when the last process of the node end
 """
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,17 +56,15 @@ def _mask(directory: Path) -> None:
             entry.mkdir()
         else:
             entry.touch()
-        kernel.mount(f"/proc/self/fd/{below}/{entry.name}", entry, flags=kernel.MS_BIND | kernel.MS_REC)
+        # What is in /run comes and goes: an entry that went meanwhile is not missed.
+        with suppress(FileNotFoundError):
+            kernel.mount(f"/proc/self/fd/{below}/{entry.name}", entry, flags=kernel.MS_BIND | kernel.MS_REC)
     os.close(below)
 
 
 def _populate(layout: Layout, number: int) -> None:
-    # First cut off from the host, then shared among the node's own: volumes with mount propagation ask for it.
-    kernel.mount("none", Path("/"), flags=kernel.MS_REC | kernel.MS_PRIVATE)
-    for cluster_netns in NETNS_DIR.iterdir():
-        # A copied mount would keep another cluster's network alive after its deletion.
-        if cluster_netns.stat().st_dev != NETNS_DIR.stat().st_dev:
-            kernel.detach(cluster_netns)
+    # Nothing of ours gets out; what the host unmounts goes here as well, so that we keep nobody's file system or network namespace alive.
+    kernel.mount("none", Path("/"), flags=kernel.MS_REC | kernel.MS_SLAVE)
     for directory in MASKED:
         _mask(directory)
     for target in VOLATILE:
@@ -75,6 +74,7 @@ def _populate(layout: Layout, number: int) -> None:
         source.mkdir(parents=True, exist_ok=True)
         target.mkdir(parents=True, exist_ok=True)
         kernel.mount(str(source), target, flags=kernel.MS_BIND)
+    # Shared among the node's own: volumes with mount propagation ask for it.
     kernel.mount("none", Path("/"), flags=kernel.MS_REC | kernel.MS_SHARED)
 
 

@@ -129,3 +129,23 @@ def test_removal_spares_what_is_kept_and_nothing_else(tmp_path: Path) -> None:
     lifecycle._remove_except(root, set())
     assert not root.exists()
     assert outside.exists()
+
+
+def stopped(port: int) -> State:
+    endpoints = Endpoints(
+        host="127.0.0.1", api_port=port, etcd_port=loopback_endpoints(0).etcd_port, etcd_peer_port=loopback_endpoints(0).etcd_peer_port
+    )
+    return State(spec=ClusterSpec(control_plane_only=True), endpoints=endpoints, block=None, kubectl="/bin/kubectl")
+
+
+def test_a_restarted_control_plane_keeps_its_ports_while_they_are_free() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert lifecycle._loopback(ClusterSpec(control_plane_only=True), stopped(port), running=False).api_port != port
+    assert lifecycle._loopback(ClusterSpec(control_plane_only=True), stopped(port), running=False).api_port == port
+    assert lifecycle._loopback(ClusterSpec(control_plane_only=True, api_port=port + 1), stopped(port), running=False).api_port == port + 1
+
+
+def test_a_running_control_plane_does_not_change_its_port() -> None:
+    with pytest.raises(ToolError, match="runs on port 40000"):
+        lifecycle._loopback(ClusterSpec(control_plane_only=True, api_port=6443), stopped(40000), running=True)
