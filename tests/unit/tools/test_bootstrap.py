@@ -89,3 +89,16 @@ def test_it_uses_the_same_cache_as_every_other_tool(monkeypatch, variables):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert bootstrap.cache_dir() == paths.cache_dir()
+
+
+@pytest.mark.parametrize(("uv_exit", "installers"), [(0, ["pip", "uv", "compileall"]), (2, ["pip", "uv", "pip", "compileall"])])
+def test_pip_installs_where_uv_cannot(tmp_path, monkeypatch, uv_exit, installers):
+    commands = []
+
+    def run(command, **_options):
+        commands.append("uv" if command[0].endswith("/uv") else command[2])
+        return subprocess.CompletedProcess(command, uv_exit if commands[-1] == "uv" else 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    bootstrap.install(tmp_path / "bin" / "python")
+    assert commands == installers
