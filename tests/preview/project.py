@@ -43,9 +43,9 @@ class Project:
     def stack_file(self) -> Path:
         return self.root / "stacks" / f"Pulumi.{self.stack.stack}.yaml"
 
-    def exported(self) -> str:
-        """The state as `pulumi stack export` prints it."""
-        return self.stack.check("stack", "export")
+    def resources(self) -> str:
+        """The resources in the state as text; what stands beside them (time and signature of the last operation) any command writes anew."""
+        return json.dumps(json.loads(self.stack.check("stack", "export"))["deployment"].get("resources", []))
 
 
 def make_project(root: Path, stack: str, environment: Mapping[str, str]) -> Project:
