@@ -34,7 +34,8 @@ class ModelsNamespace(PlatformComponent):
             f"{name}-default-account",
             metadata=account["metadata"],
             automount_service_account_token=account["automountServiceAccountToken"],
-            opts=self.child_opts(depends_on=[made]),
+            # It goes with its namespace; deleted by itself, Kubernetes would make it anew at once, and Pulumi wait in vain for it to be gone.
+            opts=self.child_opts(depends_on=[made], retain_on_delete=True),
         )
         self.name = made.id.apply(lambda _: args.namespace)
         self.register_outputs({"name": self.name})
