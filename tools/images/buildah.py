@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.errors import ToolError
+from tools.images.contained import contained
 from tools.toolchain.progress import Progress
 
 LOG_TAIL_LINES = 15
@@ -20,7 +21,8 @@ class Buildah:
     store: Path
 
     def command(self, *arguments: str) -> list[str]:
-        return ["buildah", "--root", str(self.store / "root"), "--runroot", str(self.store / "run"), "--storage-driver", "overlay", *arguments]
+        store = ("--root", str(self.store / "root"), "--runroot", str(self.store / "run"), "--storage-driver", "overlay")
+        return contained("buildah", *store, *arguments)
 
     def has(self, ref: str) -> bool:
         return subprocess.run(self.command("inspect", "--type", "image", ref), capture_output=True, check=False).returncode == 0

@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from tools.errors import ToolError
+from tools.images.contained import contained
 from tools.toolchain.progress import Progress
 
 SUITE = "bookworm"
@@ -31,8 +32,7 @@ def make_rootfs(target: Path) -> None:
 
 
 def debootstrap_command(target: Path, mirror_url: str | None) -> list[str]:
-    """In a mount namespace of its own: what debootstrap mounts goes away with it, also when it is killed."""
-    command = ["unshare", "--mount", "debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(target)]
+    command = contained("debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}", SUITE, str(target))
     return [*command, mirror_url] if mirror_url else command
 
 

@@ -91,6 +91,11 @@ def test_debootstrap_uses_a_mirror_only_where_the_machine_has_one():
     assert debian.debootstrap_command(Path("/r"), "http://mirror.example")[-1] == "http://mirror.example"
 
 
+def test_debootstrap_and_buildah_leave_no_mount_and_do_not_outlive_their_caller():
+    for command in (debian.debootstrap_command(Path("/r"), None), buildah.Buildah(Path("/store")).command("images")):
+        assert command[:5] == ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount"]
+
+
 def test_missing_programs_are_named_before_anything_is_built(monkeypatch):
     monkeypatch.setattr("tools.images.buildah.shutil.which", lambda program: None if program == "debootstrap" else "/usr/bin/x")
     with pytest.raises(ToolError, match="missing: debootstrap") as error:

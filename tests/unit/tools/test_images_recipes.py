@@ -58,7 +58,8 @@ def test_only_the_programs_of_the_wanted_images_are_asked_for(programs):
 
     def binary(name: str) -> Path:
         asked.append(name)
-        return programs / name
+        found: Path = programs / name
+        return found
 
     recipes(binary, lambda: programs / "bootstrap.json", ["pause", "coredns"])
     assert asked == ["pause", "coredns"]
