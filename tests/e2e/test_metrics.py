@@ -8,10 +8,9 @@ import pytest
 from components.core.envoy import subset_cluster
 from components.core.model_identity import ModelIdentity
 from loadtests.engine import Load
-from loadtests.plan import Plan
 from serving.contract import GRPC_PORT, HTTP_PORT
 from tests.e2e.platform import NAMESPACE, Platform
-from tests.e2e.traffic import assert_no_failures, over_grpc, over_http
+from tests.e2e.traffic import assert_no_failures, counting_plan, over_grpc, over_http
 from tools.endpoint import MODEL
 
 pytestmark = pytest.mark.e2e
@@ -26,7 +25,7 @@ LABEL = re.compile(r'(\w+)="([^"]*)"')
 @pytest.fixture(scope="module")
 def exposition(platform: Platform) -> str:
     """The gateway's statistics after traffic to both versions over both protocols."""
-    with Load(Plan(rate_rps=50, duration_seconds=8), [over_http(platform), over_grpc(platform)]) as load:
+    with Load(counting_plan(50, 8), [over_http(platform), over_grpc(platform)]) as load:
         assert_no_failures(load.finish())
     [pod, *_] = platform.kube.ready_pods(GATEWAY, {"istio": GATEWAY})
     return platform.kube.pod_call("GET", pod, STATISTICS_PORT, "stats/prometheus")

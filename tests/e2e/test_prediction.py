@@ -10,10 +10,9 @@ from tritonclient.grpc import service_pb2
 
 from loadtests.engine import Load
 from loadtests.payloads import Document, grpc_infer, http_json, http_raw, read_grpc, read_http
-from loadtests.plan import Plan
 from serving.contract import GRPC_SERVICE, JSON_LENGTH_HEADER
 from tests.e2e.platform import Platform
-from tests.e2e.traffic import DOCUMENTS, PYTHON, SIGNATURE, assert_no_failures, gateway, over_grpc, over_http
+from tests.e2e.traffic import DOCUMENTS, PYTHON, SIGNATURE, assert_no_failures, counting_plan, gateway, over_grpc, over_http
 from tools.endpoint import MODEL
 
 pytestmark = pytest.mark.e2e
@@ -65,7 +64,7 @@ def test_a_file_is_classified_over_grpc(channel: grpc.Channel, document: Documen
 
 
 def test_unversioned_requests_are_answered_by_both_versions_over_both_protocols(platform: Platform) -> None:
-    with Load(Plan(rate_rps=100, duration_seconds=10), [over_http(platform), over_grpc(platform)]) as load:
+    with Load(counting_plan(100, 10), [over_http(platform), over_grpc(platform)]) as load:
         report = load.finish().raise_if_invalid()
     assert_no_failures(report)
     for protocol in ("http", "grpc"):

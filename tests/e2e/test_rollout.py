@@ -8,11 +8,10 @@ import pytest
 
 from components import labels
 from loadtests.engine import Load
-from loadtests.plan import Plan
 from tests.e2e.kube import Kube, Manifest
 from tests.e2e.node_processes import kill_container
 from tests.e2e.platform import NAMESPACE, Platform
-from tests.e2e.traffic import assert_no_failures, over_grpc, over_http
+from tests.e2e.traffic import assert_no_failures, counting_plan, over_grpc, over_http
 from tests.e2e.waits import wait_for
 from tools.endpoint import MODEL
 
@@ -45,7 +44,7 @@ def wait_until_served_by(kube: Kube, count: int) -> list[Manifest]:
 
 
 def steady(platform: Platform, seconds: float) -> Load:
-    return Load(Plan(rate_rps=RPS, duration_seconds=seconds), [over_http(platform), over_grpc(platform)])
+    return Load(counting_plan(RPS, seconds), [over_http(platform), over_grpc(platform)])
 
 
 @pytest.mark.usefixtures("two_replicas")

@@ -5,10 +5,9 @@ import time
 import pytest
 
 from loadtests.engine import Load
-from loadtests.plan import Plan
 from loadtests.report import Report
 from tests.e2e.platform import NAMESPACE, VIRTUAL_SERVICES, Edit, Platform
-from tests.e2e.traffic import PROPAGATION_SECONDS, SPLIT_RPS, assert_no_failures, assert_split, over_grpc, over_http
+from tests.e2e.traffic import PROPAGATION_SECONDS, SPLIT_RPS, assert_no_failures, assert_split, counting_plan, over_grpc, over_http
 from tools.endpoint import MODEL
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
@@ -27,7 +26,7 @@ def phase(weight: int) -> str:
 @pytest.fixture(scope="module")
 def edits_under_load(platform: Platform) -> tuple[Report, dict[int, Edit]]:
     """One run over all weights, with the edits in it."""
-    plan = Plan(rate_rps=SPLIT_RPS, duration_seconds=len(WEIGHTS) * (SPLIT_SECONDS + 60))
+    plan = counting_plan(SPLIT_RPS, len(WEIGHTS) * (SPLIT_SECONDS + 60))
     edits = {}
     with platform.restored():
         assert platform.set_weight(WEIGHTS[0]).result.ok
@@ -78,7 +77,7 @@ def test_a_deleted_route_is_repaired_and_nothing_else(platform: Platform) -> Non
     assert edit.result.ok, edit.result.log
     assert edit.changed_kinds() == [("create", "VirtualService")], edit.result.changes
     time.sleep(PROPAGATION_SECONDS)
-    with Load(Plan(rate_rps=50, duration_seconds=4), [over_http(platform), over_grpc(platform)]) as load:
+    with Load(counting_plan(50, 4), [over_http(platform), over_grpc(platform)]) as load:
         assert_no_failures(load.finish())
 
 
