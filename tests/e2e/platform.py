@@ -9,9 +9,10 @@ from typing import Any
 import yaml
 
 from tests.e2e.kube import Kube
-from tools.endpoint import MODEL
+from tools.endpoint import SIGNATURE
 from tools.pulumi_cli import PulumiStack, UpdateResult
 
+MODEL = SIGNATURE.model
 NAMESPACE = "inference"
 SYSTEM_NAMESPACES = ("istio-system", "inference-gateway", NAMESPACE)
 VIRTUAL_SERVICES = "virtualservices"

@@ -8,9 +8,8 @@ from subprocess import Popen
 import pytest
 
 from components import labels
-from tests.e2e.platform import NAMESPACE, Platform
+from tests.e2e.platform import MODEL, NAMESPACE, Platform
 from tests.e2e.traffic import PROPAGATION_SECONDS
-from tools.endpoint import MODEL
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -9,9 +9,8 @@ from components.core.envoy import subset_cluster
 from components.core.model_identity import ModelIdentity
 from loadtests.engine import Load
 from serving.contract import GRPC_PORT, HTTP_PORT
-from tests.e2e.platform import NAMESPACE, Platform
+from tests.e2e.platform import MODEL, NAMESPACE, Platform
 from tests.e2e.traffic import assert_no_failures, counting_plan, over_grpc, over_http
-from tools.endpoint import MODEL
 
 pytestmark = pytest.mark.e2e
 

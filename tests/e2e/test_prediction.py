@@ -11,9 +11,9 @@ from tritonclient.grpc import service_pb2
 from loadtests.engine import Load
 from loadtests.payloads import Document, grpc_infer, http_json, http_raw, read_grpc, read_http
 from serving.contract import GRPC_SERVICE, JSON_LENGTH_HEADER
-from tests.e2e.platform import Platform
-from tests.e2e.traffic import DOCUMENTS, PYTHON, SIGNATURE, assert_no_failures, counting_plan, gateway, over_grpc, over_http
-from tools.endpoint import MODEL
+from tests.e2e.platform import MODEL, Platform
+from tests.e2e.traffic import DOCUMENTS, PYTHON, assert_no_failures, counting_plan, gateway, over_grpc, over_http
+from tools.endpoint import SIGNATURE
 
 pytestmark = pytest.mark.e2e
 

@@ -10,10 +10,9 @@ from components import labels
 from loadtests.engine import Load
 from tests.e2e.kube import Kube, Manifest
 from tests.e2e.node_processes import kill_container
-from tests.e2e.platform import NAMESPACE, Platform
+from tests.e2e.platform import MODEL, NAMESPACE, Platform
 from tests.e2e.traffic import assert_no_failures, counting_plan, over_grpc, over_http
 from tests.e2e.waits import wait_for
-from tools.endpoint import MODEL
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 

@@ -6,9 +6,8 @@ import pytest
 
 from loadtests.engine import Load
 from loadtests.report import Report
-from tests.e2e.platform import NAMESPACE, VIRTUAL_SERVICES, Edit, Platform
+from tests.e2e.platform import MODEL, NAMESPACE, VIRTUAL_SERVICES, Edit, Platform
 from tests.e2e.traffic import PROPAGATION_SECONDS, SPLIT_RPS, assert_no_failures, assert_split, counting_plan, over_grpc, over_http
-from tools.endpoint import MODEL
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 

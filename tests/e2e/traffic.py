@@ -3,15 +3,14 @@
 from loadtests.address import OwnAddress, own_address
 from loadtests.grpc_target import GrpcTarget
 from loadtests.http_target import HttpTarget
-from loadtests.payloads import Document, Signature
+from loadtests.payloads import Document
 from loadtests.plan import Plan
 from loadtests.report import Report
 from loadtests.statistics import binomial_band
 from tests.e2e.platform import Platform
-from tools.endpoint import INPUT, MODEL, OUTPUT, SAMPLES
+from tools.endpoint import SAMPLES, SIGNATURE
 from tools.paths import REPO
 
-SIGNATURE = Signature(MODEL, INPUT, OUTPUT)
 PNG, PYTHON = (Document.read(REPO / file, label) for file, label in SAMPLES.items())
 DOCUMENTS = (PNG, PYTHON)
 

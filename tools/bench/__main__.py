@@ -14,10 +14,10 @@ from loadtests.target import Target
 from stacks.assets import load_assets
 from tools.bench import changes, gateway_cost
 from tools.bench.results import Figure, Machine, Results, inputs_key
-from tools.bench.site import SIGNATURE, Site
+from tools.bench.site import Site
 from tools.cli import Steps, run_main
 from tools.cluster.kubectl import Kubectl
-from tools.endpoint import MODEL
+from tools.endpoint import SIGNATURE
 from tools.environment import LOCAL_STACK, local_stack, variables
 from tools.paths import REPO
 from tools.target import Target as Place
@@ -41,7 +41,7 @@ def site_of(target: Place, toolchain: Toolchain) -> Iterator[Site]:
             stack=replace(stack, config_file=copy),
             kubectl=Kubectl(toolchain.path("kubectl"), Path(target.kubeconfig)),
             endpoint=endpoint,
-            identity=ModelIdentity(MODEL, SIGNATURE.model, namespace),
+            identity=ModelIdentity(SIGNATURE.model, SIGNATURE.model, namespace),
         )
         try:
             yield site

@@ -11,17 +11,16 @@ from components.core.model_identity import ModelIdentity, version_label
 from loadtests.address import OwnAddress, own_address
 from loadtests.grpc_target import GrpcTarget
 from loadtests.http_target import HttpTarget
-from loadtests.payloads import Document, Signature
+from loadtests.payloads import Document
 from serving.contract import GRPC_PORT, HTTP_PORT
 from tools.cluster.kubectl import Kubectl
-from tools.endpoint import INPUT, MODEL, OUTPUT, SAMPLES, Endpoint
+from tools.endpoint import SAMPLES, SIGNATURE, Endpoint
 from tools.errors import ToolError
 from tools.paths import REPO
 from tools.pulumi_cli import PulumiStack, UpdateResult
 
 DIRECT_SERVICE = "bench-direct"
-WEIGHT = f"models.{MODEL}.canary.weight"
-SIGNATURE = Signature(MODEL, INPUT, OUTPUT)
+WEIGHT = f"models.{SIGNATURE.model}.canary.weight"
 
 
 @dataclass(frozen=True, kw_only=True)
