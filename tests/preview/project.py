@@ -14,6 +14,7 @@ from tests.documents import IMAGE
 from tools.paths import REPO
 from tools.pulumi_cli import PulumiStack
 
+BOOKKEEPING = {"created", "modified", "sourcePosition", "stackTrace", "propertyDependencies"}
 PARTS = ("components", "serving", "stacks")
 
 
@@ -44,8 +45,10 @@ class Project:
         return self.root / "stacks" / f"Pulumi.{self.stack.stack}.yaml"
 
     def resources(self) -> str:
-        """The resources in the state as text; what stands beside them (time and signature of the last operation) any command writes anew."""
-        return json.dumps(json.loads(self.stack.check("stack", "export"))["deployment"].get("resources", []))
+        """What the state knows of the resources, in order of their URNs, as text; without the bookkeeping of the engine's last operation."""
+        entries = json.loads(self.stack.check("stack", "export"))["deployment"].get("resources", [])
+        known = [{key: value for key, value in entry.items() if key not in BOOKKEEPING} for entry in entries]
+        return json.dumps(sorted(known, key=lambda entry: str(entry["urn"])), sort_keys=True)
 
 
 def make_project(root: Path, stack: str, environment: Mapping[str, str]) -> Project:
