@@ -64,7 +64,7 @@ def test_a_file_is_classified_over_grpc(channel: grpc.Channel, document: Documen
 
 
 def test_unversioned_requests_are_answered_by_both_versions_over_both_protocols(platform: Platform) -> None:
-    with Load(counting_plan(100, 10), [over_http(platform), over_grpc(platform)]) as load:
+    with Load(counting_plan(50, 20), [over_http(platform), over_grpc(platform)]) as load:
         report = load.finish().raise_if_invalid()
     assert_no_failures(report)
     for protocol in ("http", "grpc"):

@@ -59,7 +59,7 @@ def test_an_edit_changes_one_object_in_time_and_is_in_force_at_once(edits_under_
     assert edit.result.ok, edit.result.log
     assert edit.changed_kinds() == [("update", "VirtualService")], edit.result.changes
     assert edit.seconds <= EDIT_SECONDS_MAX
-    # Three seconds are 450 requests: enough to tell 10 from 50 and 50 from 0 percent.
+    # Three seconds are 300 requests: enough to tell 10 from 50 and 50 from 0 percent.
     in_force = edit.returned + PROPAGATION_SECONDS
     assert_split(report.between(in_force, in_force + 3), weight)
 
