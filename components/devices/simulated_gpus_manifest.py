@@ -40,7 +40,18 @@ def _pod(spec: SimulatedGpusSpec, image: Any) -> dict[str, Any]:
             {
                 "name": NAME,
                 "image": image,
-                "args": ["--count", str(spec.count), "--memory-mib", str(spec.memory_mib), "--resource", GPU_RESOURCE],
+                "args": [
+                    "--count",
+                    str(spec.count),
+                    "--memory-mib",
+                    str(spec.memory_mib),
+                    "--numa-nodes",
+                    str(spec.numa_nodes),
+                    "--resource",
+                    GPU_RESOURCE,
+                ],
+                # What the device ids are made from: every node has its own, and keeps them.
+                "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
                 "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}},
                 # Root, because the kubelet's folder belongs to root; nothing else of root's powers is left.
                 "securityContext": {

@@ -75,6 +75,8 @@ def build_arguments(plan: VersionPlan) -> list[str]:
     arguments = [
         f"--model-repository={REPOSITORY_PATH}",
         "--model-control-mode=none",
+        # The rendered config.pbtxt is complete; asking the model for it would start its interpreter once more and cost seconds at each start.
+        "--disable-auto-complete-config",
         "--exit-on-error=false",
         "--strict-readiness=true",
         f"--exit-timeout-secs={plan.drain.exit_timeout}",

@@ -7,6 +7,7 @@ the other version is not touched. Only policies inside a subset survive the merg
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from components import labels
@@ -65,7 +66,7 @@ def build_virtual_service(route: Route) -> dict[str, Any]:
         "spec": {
             "hosts": [external_host(identity, route.routing, route.domain), identity.host],
             "gateways": [route.gateway, MESH],
-            "http": [_http_route(route, "grpc", grpc, GRPC_PORT), _http_route(route, "http", http, HTTP_PORT)],
+            "http": [_http_route(route, "grpc", grpc, GRPC_PORT), _refuse_forms(), _http_route(route, "http", http, HTTP_PORT)],
         },
     }
 
@@ -100,6 +101,18 @@ def _http_route(route: Route, name: str, match: list[dict[str, Any]], port: int)
         "route": destinations,
         "timeout": duration(route.routing.timeout_seconds),
         "retries": _retries(route.routing),
+    }
+
+
+def _refuse_forms() -> dict[str, Any]:
+    """No form reaches a server: Triton 2.51 ends by SIGSEGV on a body of 4 MB of this type, which is what curl sends unless told otherwise."""
+    return {
+        "name": "no-forms",
+        "match": [{"headers": {"content-type": {"regex": "(?i)application/x-www-form-urlencoded.*"}}}],
+        "directResponse": {
+            "status": HTTPStatus.UNSUPPORTED_MEDIA_TYPE.value,
+            "body": {"string": "send Content-Type: application/octet-stream or application/json\n"},
+        },
     }
 
 

@@ -19,7 +19,11 @@ def pod():
 
 
 def test_the_simulator_offers_what_the_stack_says():
-    assert pod()["containers"][0]["args"] == ["--count", "4", "--memory-mib", "16384", "--resource", "nvidia.com/gpu"]
+    assert pod()["containers"][0]["args"] == ["--count", "4", "--memory-mib", "16384", "--numa-nodes", "1", "--resource", "nvidia.com/gpu"]
+
+
+def test_each_nodes_cards_have_ids_of_their_own():
+    assert pod()["containers"][0]["env"] == [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}]
 
 
 def test_it_may_write_into_the_kubelets_folder_and_nowhere_else():
@@ -41,7 +45,9 @@ def test_its_nodes_are_a_pool_to_everyone_else():
     assert slot_request(pool, 4) == {"nvidia.com/gpu": "4"}
 
 
-@pytest.mark.parametrize("values", [{}, {"count": 0}, {"count": 17}, {"count": "4"}, {"count": 4, "memory": 1}, {"count": 4, "memoryMib": 0}])
+@pytest.mark.parametrize(
+    "values", [{}, {"count": 0}, {"count": 17}, {"count": "4"}, {"count": 4, "memory": 1}, {"count": 4, "memoryMib": 0}, {"count": 2, "numaNodes": 3}]
+)
 def test_a_simulator_that_cannot_be_is_refused(values):
     with pytest.raises(ValidationError):
         SimulatedGpusSpec.model_validate(values)

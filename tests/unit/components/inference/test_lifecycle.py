@@ -49,7 +49,7 @@ def test_every_request_in_flight_may_end_and_the_proxy_outlives_the_server():
     """C17: triton-inference-server/server#6939, #6230, #1927, with maxRequestSeconds 60."""
     planned = plan({"maxRequestSeconds": 60})
     template = build_deployment(planned, "image")["spec"]["template"]
-    arguments = dict(argument.split("=", 1) for argument in build_arguments(planned))
+    arguments = dict(argument.split("=", 1) for argument in build_arguments(planned) if "=" in argument)
     pre_stop = container(planned)["lifecycle"]["preStop"]["sleep"]["seconds"]
     exit_timeout = int(arguments["--exit-timeout-secs"])
     sidecar = template["metadata"]["annotations"]["proxy.istio.io/config"]

@@ -29,6 +29,11 @@ def subset_policy(**routing):
     return subset["trafficPolicy"]
 
 
+def serving_routes(weights=None, **routing):
+    """The routes that lead to a server."""
+    return [route for route in virtual_service(weights, **routing)["spec"]["http"] if "route" in route]
+
+
 def matches(uri, path):
     """As Envoy matches: a regular expression must fit the whole path."""
     ((kind, pattern),) = uri.items()
@@ -39,11 +44,21 @@ def matches(uri, path):
 
 def port_for(path):
     """The port that the first matching route sends a path to; None where no route does."""
-    for route in virtual_service()["spec"]["http"]:
+    for route in serving_routes():
         if any(matches(match["uri"], path) for match in route["match"]):
             (port,) = {destination["destination"]["port"]["number"] for destination in route["route"]}
             return port
     return None
+
+
+@pytest.mark.parametrize("content_type", ["application/x-www-form-urlencoded", "Application/X-WWW-Form-Urlencoded; charset=utf-8"])
+def test_a_form_is_refused_before_any_http_route_since_a_large_one_ends_the_server(content_type):
+    names = [route["name"] for route in virtual_service()["spec"]["http"]]
+    refusal = virtual_service()["spec"]["http"][names.index("no-forms")]
+    (match,) = refusal["match"]
+    assert re.fullmatch(match["headers"]["content-type"]["regex"], content_type)
+    assert refusal["directResponse"]["status"] == 415
+    assert names.index("no-forms") < names.index("http")
 
 
 @pytest.mark.parametrize("method", ["ModelInfer", "ModelStreamInfer", "ModelReady", "ModelMetadata", "ModelConfig", "ServerLive", "ServerReady"])
@@ -102,7 +117,7 @@ def test_nothing_that_changes_the_server_or_belongs_to_another_model_is_reachabl
 @pytest.mark.parametrize("weights", [{"v1": 90, "v2": 10}, {"v1": 100, "v2": 0}, {"v1": 0, "v2": 100}, {"v2": 100}])
 def test_grpc_and_http_carry_the_same_weights_and_zero_is_written_out(weights):
     """C25 (istio/api#586)."""
-    for route in virtual_service(weights)["spec"]["http"]:
+    for route in serving_routes(weights):
         assert {destination["destination"]["subset"]: destination["weight"] for destination in route["route"]} == weights
 
 
@@ -111,25 +126,25 @@ def test_the_route_is_bound_to_gateway_and_mesh_and_to_the_services_full_name():
     spec = virtual_service()["spec"]
     assert spec["gateways"] == ["inference-gateway/inference-gateway", "mesh"]
     assert spec["hosts"] == ["magika.inference.test", "magika.inference.svc.cluster.local"]
-    assert {d["destination"]["host"] for route in spec["http"] for d in route["route"]} == {"magika.inference.svc.cluster.local"}
+    assert {d["destination"]["host"] for route in serving_routes() for d in route["route"]} == {"magika.inference.svc.cluster.local"}
 
 
 def test_every_route_says_its_retries_and_a_503_is_not_among_them():
     """C29 (istio/istio#13851)."""
     expected = {"attempts": 2, "retryOn": "connect-failure,refused-stream", "retryIgnorePreviousHosts": True}
-    assert [route["retries"] for route in virtual_service()["spec"]["http"]] == [expected, expected]
+    assert [route["retries"] for route in serving_routes()] == [expected, expected]
 
 
 def test_no_retries_are_written_as_zero_attempts_and_nothing_beside():
     """Istio refuses conditions beside 0 attempts, and retries by default without a block."""
-    assert [route["retries"] for route in virtual_service(retries={"attempts": 0})["spec"]["http"]] == [{"attempts": 0}] * 2
+    assert [route["retries"] for route in serving_routes(retries={"attempts": 0})] == [{"attempts": 0}] * 2
 
 
 def test_time_limits_are_rendered_and_an_absent_one_is_absent():
-    (grpc, _) = virtual_service(timeoutSeconds=90)["spec"]["http"]
+    (grpc, _) = serving_routes(timeoutSeconds=90)
     assert grpc["timeout"] == "90s"
     assert "perTryTimeout" not in grpc["retries"]
-    (grpc, _) = virtual_service(timeoutSeconds=90, retries={"perTryTimeoutSeconds": 0.25})["spec"]["http"]
+    (grpc, _) = serving_routes(timeoutSeconds=90, retries={"perTryTimeoutSeconds": 0.25})
     assert grpc["retries"]["perTryTimeout"] == "0.25s"
 
 
