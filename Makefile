@@ -16,7 +16,7 @@ venv:
 	@$(PYTHON) tools/bootstrap.py
 
 up: venv ## toolchain, images, local cluster and the stack `local`; ends with a served prediction (CONTEXT=<kube context>: your own cluster)
-	@$(PY) -m tools.up $(if $(CONTEXT),--context $(CONTEXT))
+	@$(PY) -m tools.up $(if $(CONTEXT),--context $(CONTEXT)) $(if $(REGISTRY),--registry $(REGISTRY))
 
 down: venv ## take the platform and the local cluster down; caches stay
 	@$(PY) -m tools.down $(if $(CONTEXT),--context $(CONTEXT))

@@ -1,61 +1,57 @@
 """`make up`: from a clone to a served prediction. Every step leaves alone what is there already, so an interrupted run is continued by the next."""
 
+import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from stacks.kubeconfig import check_reachable, find_access
 from tools import cluster
 from tools.assets import write_assets
 from tools.cli import Steps, run_main
-from tools.cluster import preflight
-from tools.cluster.spec import ClusterSpec, Layout
+from tools.cluster.spec import ClusterSpec
 from tools.endpoint import Endpoint, find_endpoint
 from tools.environment import local_stack, variables
 from tools.images import ImageArchive, ensure_images
-from tools.images.load import load_into_context
+from tools.images.load import bring_images, check_way
 from tools.predict import demonstrate
 from tools.target import Target, command_line, target_of
 from tools.toolchain import Toolchain, charts, ensure
-from tools.toolchain.debian import ensure_packages
+from tools.toolchain.debian import IMAGE_PACKAGES, PACKAGES, ensure_packages
 
 # Images that only the local cluster's own nodes need.
 NODE_IMAGES = ("pause", "coredns")
 
 
-def up(target: Target) -> Endpoint:
+def up(target: Target, registry: str | None = None) -> Endpoint:
     """Bring the platform up on `target` and return where it answers. Raises ToolError or PlatformError."""
-    check(target)
+    check(target, registry)
     steps = Steps(6)
-    if target.cluster is not None:
-        steps.run("packages of the distribution", ensure_packages)
+    steps.run("packages of the distribution", lambda: ensure_packages(IMAGE_PACKAGES if target.cluster is None else PACKAGES))
     toolchain = steps.run("toolchain", ensure)
     images = steps.run("images", lambda: ensure_images(toolchain.path))
-    steps.run(f"cluster {target.context}", lambda: prepare_cluster(target, toolchain, images))
-    write_assets(target.assets, charts(), {name: image.ref for name, image in images.items()})
+    refs = steps.run(f"cluster {target.context}", lambda: prepare_cluster(target, toolchain, images, registry))
+    write_assets(target.assets, charts(), refs)
     steps.run("stack local: pulumi up", lambda: deploy(target, toolchain))
     return steps.run("prediction", lambda: demonstrate(find_endpoint(target, toolchain)))
 
 
-def check(target: Target) -> None:
+def check(target: Target, registry: str | None) -> None:
     """Raise, before the long builds, what would stop the run after them: a machine that cannot carry the cluster, a context that is not there."""
     if target.cluster is None:
-        check_reachable(find_access([Path(part) for part in target.kubeconfig.split(":")], target.context))
-        return
-    spec, layout = ClusterSpec(name=target.cluster), Layout.of(target.cluster)
-    # Programs that are missing now are installed by the toolchain step.
-    facts = replace(preflight.gather(spec, layout.containerd_socket(1)), missing_programs=(), cni=layout.root)
-    preflight.judge(spec, facts, layout.root)
+        check_reachable(find_access([Path(part) for part in target.kubeconfig.split(os.pathsep)], target.context))
+        check_way(target.context, registry)
+    else:
+        cluster.check(ClusterSpec(name=target.cluster))
 
 
-def prepare_cluster(target: Target, toolchain: Toolchain, images: dict[str, ImageArchive]) -> None:
-    """Start the local cluster, or check the user's own, and put the images where its nodes find them."""
+def prepare_cluster(target: Target, toolchain: Toolchain, images: dict[str, ImageArchive], registry: str | None) -> dict[str, str]:
+    """Start the local cluster, or take the user's own, put the images where its nodes find them, and return the images' references there."""
     if target.cluster is None:
-        load_into_context(target.context, [image for name, image in images.items() if name not in NODE_IMAGES])
-        return
+        return bring_images(target.context, {name: image for name, image in images.items() if name not in NODE_IMAGES}, registry)
     node = cluster.NodeImages(pause=images["pause"].ref, coredns=images["coredns"].ref, archives=tuple(images[name].path for name in NODE_IMAGES))
     running = cluster.start(ClusterSpec(name=target.cluster), toolchain.path, node, say=lambda line: print(f"      {line}", flush=True))
     cluster.load_images(running, [image.path for image in images.values()])
+    return {name: image.ref for name, image in images.items()}
 
 
 def deploy(target: Target, toolchain: Toolchain) -> None:
@@ -65,7 +61,10 @@ def deploy(target: Target, toolchain: Toolchain) -> None:
 
 
 def main() -> int:
-    endpoint = up(target_of(command_line(__doc__).parse_args()))
+    parser = command_line(__doc__)
+    parser.add_argument("--registry", help="with --context: push the images there (host, port, path) and let the nodes pull them")
+    arguments = parser.parse_args()
+    endpoint = up(target_of(arguments), arguments.registry)
     print(endpoint.invitation())
     return 0
 

@@ -1,4 +1,4 @@
-"""The platform under test: what `make up` brings up, and leaves alone where it runs already."""
+"""The platform under test, as `make e2e` brought it up."""
 
 import os
 from pathlib import Path
@@ -13,20 +13,18 @@ from tools.paths import REPO
 from tools.pulumi_cli import PulumiStack
 from tools.target import CLUSTER_VARIABLE, DEFAULT_CLUSTER, local_target
 from tools.toolchain import ensure
-from tools.up import up
 
 
 def running_platform(folder: Path) -> Platform:
     """The platform of the local cluster $INFERENCE_PLATFORM_CLUSTER; edits go to a copy of the stack file in `folder`.
 
-    Raises ToolError or PlatformError where it cannot be brought up.
+    Raises AssertionError where it does not run: a tier that cannot run has not passed.
     """
-    target = local_target(os.environ.get(CLUSTER_VARIABLE) or DEFAULT_CLUSTER)
-    up(target)
+    name = os.environ.get(CLUSTER_VARIABLE) or DEFAULT_CLUSTER
+    target, state = local_target(name), State.read(Layout.of(name))
+    assert state is not None, f"there is no local cluster {name!r}; run `make e2e`, or `make up CLUSTER={name}` before"
     toolchain = ensure()
     environment = variables(target, toolchain)
-    state = State.read(Layout.of(str(target.cluster)))
-    assert state is not None
     return Platform(
         stack=PulumiStack(env=environment, stack=LOCAL_STACK, pulumi=str(toolchain.path("pulumi")), config_file=copy_of_stack_file(folder)),
         kube=Kube(state.cluster.kubeconfig, state.cluster.context),

@@ -1,7 +1,7 @@
 """Brings images to a cluster of the user's own: kind and k3d take archives, every other cluster pulls from a registry."""
 
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tools.errors import ToolError
 from tools.images.buildah import Buildah
@@ -38,14 +38,25 @@ def context_commands(context: str, images: Iterable[ImageArchive]) -> list[list[
         return [k3d_command(context.removeprefix(K3D_CONTEXT), image) for image in images]
     raise ToolError(
         f"context {context!r} is neither kind's nor k3d's, so its nodes pull from a registry and {PREFIX}/... is none",
-        "python -m tools.images load --registry HOST pushes the images and prints the references to use",
+        "name a registry they can pull from: make up CONTEXT=... REGISTRY=<host>",
     )
 
 
-def load_into_context(context: str, images: Iterable[ImageArchive]) -> None:
-    """Load `images` into the kind or k3d cluster behind `context`. Raises ToolError."""
-    for command in context_commands(context, images):
+def check_way(context: str, registry: str | None) -> None:
+    """Raise ToolError when there is no way to bring images to the cluster of `context`."""
+    if registry is None:
+        context_commands(context, [])
+
+
+def bring_images(context: str, images: Mapping[str, ImageArchive], registry: str | None) -> dict[str, str]:
+    """Push `images` to `registry`, or load them into the kind or k3d cluster behind `context`; their references there, by name. Raises ToolError."""
+    if registry is not None:
+        for image in images.values():
+            run(registry_command(registry, image))
+        return {name: registry_ref(registry, image) for name, image in images.items()}
+    for command in context_commands(context, images.values()):
         run(command)
+    return {name: image.ref for name, image in images.items()}
 
 
 def run(command: list[str]) -> None:

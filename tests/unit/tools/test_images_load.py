@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tools.errors import ToolError
-from tools.images import buildah, debian
+from tools.images import buildah, debian, load
 from tools.images.__main__ import parser
 from tools.images.load import context_commands, registry_command, registry_ref, run
 from tools.images.recipes import ImageArchive
@@ -26,7 +26,7 @@ def test_k3d_takes_the_archive_under_the_clusters_name():
 def test_another_cluster_is_told_to_use_a_registry():
     with pytest.raises(ToolError, match="arn:aws:eks") as error:
         context_commands("arn:aws:eks:eu-west-1:1:cluster/x", [IMAGE])
-    assert "--registry" in error.value.hint
+    assert "REGISTRY=" in error.value.hint
 
 
 @pytest.mark.parametrize("registry", ["registry.example:5000", "registry.example:5000/"])
@@ -108,3 +108,18 @@ def test_a_user_who_is_not_root_is_told_so(monkeypatch):
     monkeypatch.setattr("tools.images.buildah.os.geteuid", lambda: 1000)
     with pytest.raises(ToolError, match="as root"):
         buildah.check_programs()
+
+
+def test_a_registry_serves_a_cluster_that_takes_no_archives(monkeypatch):
+    commands = []
+    monkeypatch.setattr(load, "run", commands.append)
+    refs = load.bring_images("arn:aws:eks:eu-west-1:1:cluster/x", {"triton": IMAGE}, "registry.example")
+    assert refs == {"triton": "registry.example/inference-platform/triton:abc"}
+    assert commands == [registry_command("registry.example", IMAGE)]
+
+
+def test_whether_there_is_a_way_is_known_before_anything_is_built():
+    load.check_way("kind-dev", None)
+    load.check_way("other", "registry.example")
+    with pytest.raises(ToolError, match="neither kind's nor k3d's"):
+        load.check_way("other", None)
