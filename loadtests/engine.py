@@ -91,7 +91,8 @@ class Load:
         async with AsyncExitStack() as stack:
             sends = [await stack.enter_async_context(target.session()) for target in self._targets]
             start = time.monotonic() + LEAD_SECONDS
-            self._marks.append(Mark(FIRST_PHASE, start))
+            # Before any mark of the caller, who may set one as soon as the run has begun.
+            self._marks.append(Mark(FIRST_PHASE, start - LEAD_SECONDS))
             self._begun.set()
             await asyncio.to_thread(self._pace, start, sends, asyncio.get_running_loop())
             # What the pacer handed over last becomes a task in this turn of the loop, before the wait below looks.

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -43,7 +44,10 @@ class PulumiStack:
         config = (
             ["--config-file", str(self.config_file)] if self.config_file and arguments[0] in {"up", "preview", "refresh", "destroy", "config"} else []
         )
-        return [self.pulumi, *arguments, "--stack", self.stack, "--non-interactive", *config]
+        flags = ["--stack", self.stack, "--non-interactive", *config]
+        # What follows `--` is no flag, whatever it begins with.
+        end = arguments.index("--") if "--" in arguments else len(arguments)
+        return [self.pulumi, *arguments[:end], *flags, *arguments[end:]]
 
     def run(self, *arguments: str, timeout: float = 900) -> subprocess.CompletedProcess[str]:
         """Run to its end and return output and exit code; raises nothing on a non-zero exit."""
@@ -71,13 +75,15 @@ class PulumiStack:
         return done.stdout
 
     def ensure(self) -> None:
-        """Create the stack in the backend unless it is there."""
+        """Create the stack in the backend unless it is there, and drop the locks of runs that were killed."""
         backend = self.env.get("PULUMI_BACKEND_URL", "")
         if backend.startswith("file://"):
             Path(backend.removeprefix("file://")).mkdir(parents=True, exist_ok=True)
         names = {entry["name"] for entry in json.loads(self.check_global("stack", "ls", "--json"))}
         if self.stack not in names:
             self.check_global("stack", "init", self.stack)
+        if dead_locks(Path(backend.removeprefix("file://"))):
+            self.check("cancel", "--yes")
 
     def check_global(self, *arguments: str) -> str:
         """A command that takes no --stack."""
@@ -89,14 +95,17 @@ class PulumiStack:
         return done.stdout
 
     def deploy(self) -> None:
-        """`pulumi up` with its own progress display. Raises ToolError when it fails, after Pulumi has said why."""
-        done = subprocess.run(self.command("up", "--yes", "--skip-preview"), cwd=self.project, env=self._environment(), check=False)
+        """`pulumi up --refresh` with its own progress display: what was deleted or changed by hand, or lost to a kill, is repaired too.
+
+        Raises ToolError when it fails, after Pulumi has said why.
+        """
+        done = subprocess.run(self.command("up", "--yes", "--skip-preview", "--refresh", "--suppress-progress"), cwd=self.project, env=self._environment(), check=False)
         if done.returncode != 0:
             raise ToolError("`pulumi up` failed", "the lines above say why; `make up` again goes on from here")
 
     def set_config(self, path: str, value: str) -> None:
-        """`pulumi config set --path <path> <value>`, exactly as a person types it."""
-        self.check("config", "set", "--path", path, value)
+        """`pulumi config set --path <path> <value>`, as a person types it; a negative value needs the `--`."""
+        self.check("config", "set", "--path", "--", path, value)
 
     def outputs(self) -> dict[str, Any]:
         outputs: dict[str, Any] = json.loads(self.check("stack", "output", "--json"))
@@ -128,3 +137,12 @@ def changed_resources(events: list[dict[str, Any]]) -> tuple[tuple[str, str], ..
         if metadata and metadata["op"] not in UNCHANGED_OPS and metadata["type"] != "pulumi:pulumi:Stack":
             changes.append((metadata["op"], metadata["urn"]))
     return tuple(dict.fromkeys(changes))
+
+
+def dead_locks(backend: Path) -> list[Path]:
+    """Locks of the file backend whose owner ran on this machine and is gone; a lock of another machine is never judged."""
+    return [lock for lock in backend.glob(".pulumi/locks/**/*.json") if _owner_is_gone(json.loads(lock.read_text()))]
+
+
+def _owner_is_gone(lock: Mapping[str, Any]) -> bool:
+    return lock.get("hostname") == socket.gethostname() and not Path(f"/proc/{lock.get('pid')}").exists()

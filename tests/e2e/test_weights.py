@@ -7,7 +7,7 @@ import pytest
 from loadtests.engine import Load
 from loadtests.report import Report
 from tests.e2e.platform import MODEL, NAMESPACE, VIRTUAL_SERVICES, Edit, Platform
-from tests.e2e.traffic import PROPAGATION_SECONDS, SPLIT_RPS, assert_no_failures, assert_split, counting_plan, over_grpc, over_http
+from tests.e2e.traffic import PROPAGATION_SECONDS, SHORT, SPLIT_RPS, assert_no_failures, assert_split, counting_plan, over_grpc, over_http
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(900)]
 
@@ -29,7 +29,7 @@ def edits_under_load(platform: Platform) -> tuple[Report, dict[int, Edit]]:
     edits = {}
     with platform.restored():
         assert platform.set_weight(WEIGHTS[0]).result.ok
-        with Load(plan, [over_http(platform), over_grpc(platform)]) as load:
+        with Load(plan, [over_http(platform, documents=SHORT), over_grpc(platform, documents=SHORT)]) as load:
             for weight in WEIGHTS:
                 if weight != WEIGHTS[0]:
                     load.mark(f"edit to {weight}")

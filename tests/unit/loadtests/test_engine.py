@@ -50,6 +50,13 @@ def test_a_stall_of_the_server_shows_in_the_percentiles_and_does_not_lower_the_r
     assert report.latency_ms(99) <= report.latency_ms(100)
 
 
+def test_a_mark_set_at_once_takes_the_whole_run(over_http: HttpTarget) -> None:
+    with Load(Plan(rate_rps=100, duration_seconds=0.5, lag_limit_seconds=BUSY_LAG_SECONDS), [over_http]) as load:
+        load.mark("all")
+        report = load.finish()
+    assert report.phase("all").count == report.count == 50
+
+
 def test_marks_part_a_run_into_phases_by_planned_time(server: FakeServer, over_http: HttpTarget) -> None:
     with Load(Plan(rate_rps=100, duration_seconds=20), [over_http]) as load:
         time.sleep(0.5)

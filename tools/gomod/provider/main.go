@@ -6,6 +6,8 @@ package main
 
 import (
 	_ "embed"
+	"os"
+	"time"
 
 	"github.com/pulumi/pulumi-kubernetes/provider/v4/pkg/provider"
 	"github.com/pulumi/pulumi-kubernetes/provider/v4/pkg/version"
@@ -18,5 +20,15 @@ var pulumiSchema []byte
 var terraformMapping []byte
 
 func main() {
+	go endWithEngine(os.Getppid())
 	provider.Serve("kubernetes", version.Version, pulumiSchema, terraformMapping)
+}
+
+// endWithEngine ends the provider when the engine that started it is gone: a killed engine says no farewell, and without this its provider
+// would stay for ever.
+func endWithEngine(engine int) {
+	for os.Getppid() == engine {
+		time.Sleep(time.Second)
+	}
+	os.Exit(1)
 }

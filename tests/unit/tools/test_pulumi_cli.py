@@ -1,0 +1,79 @@
+"""How the tools drive the pulumi command line."""
+
+import json
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from tools.errors import ToolError
+from tools.pulumi_cli import PulumiStack, changed_resources, dead_locks
+
+
+def stack(tmp_path, body):
+    """A stack whose pulumi is a shell script."""
+    program = tmp_path / "pulumi"
+    program.write_text(f"#!/bin/sh\n{body}\n")
+    program.chmod(0o755)
+    return PulumiStack(env={"PULUMI_BACKEND_URL": f"file://{tmp_path}/state"}, pulumi=str(program), project=tmp_path)
+
+
+def event(operation, kind="kubernetes:core/v1:Service"):
+    return {"resourcePreEvent": {"metadata": {"op": operation, "urn": f"urn:pulumi:local::p::{kind}::x", "type": kind}}}
+
+
+def test_flags_stand_before_the_end_of_flags_so_that_a_negative_value_is_no_flag():
+    command = PulumiStack(env={}, config_file=Path("file.yaml")).command("config", "set", "--path", "--", "models.m.canary.weight", "-1")
+    assert command[:4] == ["pulumi", "config", "set", "--path"]
+    assert command[-3:] == ["--", "models.m.canary.weight", "-1"]
+    assert command[4:-3] == ["--stack", "local", "--non-interactive", "--config-file", "file.yaml"]
+
+
+def test_a_command_that_knows_no_config_file_gets_none():
+    assert "--config-file" not in PulumiStack(env={}, config_file=Path("file.yaml")).command("stack", "output")
+
+
+@pytest.mark.parametrize(("operation", "changes"), [("update", 1), ("create", 1), ("delete", 1), ("replace", 1), ("same", 0), ("refresh", 0), ("read", 0)])
+def test_an_update_is_told_by_its_operations(operation, changes):
+    assert len(changed_resources([event(operation)])) == changes
+
+
+def test_the_stack_itself_is_no_change_and_an_object_counts_once():
+    events = [event("update", "pulumi:pulumi:Stack"), event("update"), event("update"), {"diagnosticEvent": {}}]
+    assert changed_resources(events) == (("update", "urn:pulumi:local::p::kubernetes:core/v1:Service::x"),)
+
+
+def test_a_failed_command_is_told_with_its_output(tmp_path):
+    with pytest.raises(ToolError, match="no such stack"):
+        stack(tmp_path, "echo no such stack >&2; exit 255").check("stack", "output")
+
+
+def test_a_failed_update_is_a_result_and_no_error(tmp_path):
+    result = stack(tmp_path, f"echo '{json.dumps(event('create'))}'; echo boom >&2; exit 1").up()
+    assert not result.ok
+    assert len(result.changes) == 1
+    assert "boom" in result.log
+
+
+def lock(backend, **changes):
+    owner = {"pid": os.getpid(), "hostname": socket.gethostname(), **changes}
+    file = backend / ".pulumi" / "locks" / "organization" / "p" / "local" / f"{len(list(backend.rglob('*.json')))}.json"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(owner))
+    return file
+
+
+def test_only_the_lock_of_a_process_that_is_gone_from_this_machine_is_dead(tmp_path):
+    gone = lock(tmp_path, pid=2**22 + 1)
+    lock(tmp_path)
+    lock(tmp_path, pid=2**22 + 1, hostname="another")
+    assert dead_locks(tmp_path) == [gone]
+
+
+@pytest.mark.parametrize(("pid", "cancelled"), [(2**22 + 1, True), (os.getpid(), False)])
+def test_the_lock_of_a_killed_run_is_cancelled_and_a_running_one_is_left(tmp_path, pid, cancelled):
+    driven = stack(tmp_path, f'echo "$1" >> {tmp_path}/calls; [ "$2" = ls ] && echo \'[{{"name": "local"}}]\'; exit 0')
+    lock(tmp_path / "state", pid=pid)
+    driven.ensure()
+    assert ("cancel" in (tmp_path / "calls").read_text().split()) is cancelled
