@@ -3,14 +3,16 @@
 PlatformError           anything a person can act on; carries `hint`, the way out
 ├── ConfigError         the stack file says something that cannot be
 ├── ManifestError       parts that are each valid do not fit together
-└── AssetError          a local asset (chart, image, kubeconfig) is missing
+├── AssetError          a local asset (chart, image, kubeconfig) is missing
+├── ToolError           a command behind `make` failed (tools.errors)
+└── LoadError           a load run cannot be made or trusted (loadtests.errors)
 """
 
 
 class PlatformError(Exception):
     """`message` names the thing, its value and the reason; `hint` is the way out."""
 
-    def __init__(self, message: str, *, hint: str) -> None:
+    def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint

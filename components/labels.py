@@ -13,6 +13,9 @@ VERSION = "version"
 
 PLATFORM = "inference-platform"
 
+# Label of a namespace whose pods must meet the restricted Pod Security Standard.
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+
 
 def common(component: str) -> dict[str, str]:
     """Labels every object of ours carries."""

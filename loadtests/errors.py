@@ -1,16 +1,10 @@
 """Errors of the traffic engine."""
 
+from components.errors import PlatformError
 
-class LoadError(Exception):
-    """A run that cannot be made or cannot be trusted: `message` says what and why, `hint` how to go on."""
 
-    def __init__(self, message: str, *, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-
-    def __str__(self) -> str:
-        return f"{self.message}\n  -> {self.hint}"
+class LoadError(PlatformError):
+    """A run that cannot be made or cannot be trusted."""
 
 
 class TargetError(LoadError):

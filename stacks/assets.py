@@ -19,11 +19,15 @@ class Assets(Spec):
     charts: Annotated[dict[str, str], Field(description="Chart directories.")]
     images: Annotated[dict[str, str], Field(description="Image references.")]
 
-    def chart(self, name: str) -> str:
-        return _known("chart", name, self.charts)
-
     def image(self, name: str) -> str:
-        return _known("image", name, self.images)
+        """The reference of an image; AssetError when `make up` built none of that name."""
+        if name not in self.images:
+            listed = ", ".join(sorted(self.images)) or "none"
+            raise AssetError(
+                f"there is no local image {name!r}; known: {listed}",
+                hint=f'run make up, or in a shell of its own: eval "$(make env)" ({ASSETS_VARIABLE})',
+            )
+        return self.images[name]
 
 
 def load_assets(environ: Mapping[str, str] = os.environ) -> Assets:
@@ -37,13 +41,3 @@ def load_assets(environ: Mapping[str, str] = os.environ) -> Assets:
         raise AssetError(f"{ASSETS_VARIABLE}={name}: {error.strerror}", hint="run make up, which writes the file") from error
     except ValidationError as error:
         raise AssetError(f"{ASSETS_VARIABLE}={name} is no list of assets", hint="run make up, which writes the file anew") from error
-
-
-def _known(kind: str, name: str, there: Mapping[str, str]) -> str:
-    if name not in there:
-        listed = ", ".join(sorted(there)) or "none"
-        raise AssetError(
-            f"there is no local {kind} {name!r}; known: {listed}",
-            hint=f'run make up, or in a shell of its own: eval "$(make env)" ({ASSETS_VARIABLE})',
-        )
-    return there[name]

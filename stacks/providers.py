@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 
-import pulumi
 import pulumi_kubernetes as kubernetes
 
 from stacks.config import Environment, StackConfig
@@ -45,5 +44,4 @@ def kubernetes_provider(config: StackConfig) -> kubernetes.Provider:
         delete_unreachable=False,
         skip_update_unreachable=False,
         suppress_deprecation_warnings=True,
-        opts=pulumi.ResourceOptions(),
     )

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from components.errors import PlatformError
-from tools.errors import ToolError
 
 INTERRUPTED = 130
 Result = TypeVar("Result")
@@ -32,7 +31,7 @@ def run_main(work: Callable[[], int]) -> int:
     """Exit code of a command: 1 with a sentence and the way out for an error a person can act on, 130 for Ctrl-C."""
     try:
         return work()
-    except (ToolError, PlatformError) as error:
+    except PlatformError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -1,13 +1,7 @@
 """Errors of the tools, each with the way out."""
 
+from components.errors import PlatformError
 
-class ToolError(Exception):
-    """A failure a person can act on: `message` says what went wrong, `hint` how to go on."""
 
-    def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-
-    def __str__(self) -> str:
-        return f"{self.message}\n  -> {self.hint}"
+class ToolError(PlatformError):
+    """A command behind `make` failed in a way a person can act on."""

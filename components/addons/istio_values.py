@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
+from components import labels
 from components.addons.spec import IstioSpec
 from components.errors import ManifestError
 
@@ -37,7 +38,7 @@ PLAIN_ENVOY = {"PILOT_ENABLE_METADATA_EXCHANGE": "false", "PILOT_ENABLE_ALPN_FIL
 
 def build_namespace() -> dict[str, Any]:
     """Metadata of the control plane's namespace; its pods meet the restricted pod security standard."""
-    return {"name": NAMESPACE, "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}
+    return {"name": NAMESPACE, "labels": labels.RESTRICTED}
 
 
 def build_base_values() -> dict[str, Any]:

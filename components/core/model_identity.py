@@ -1,11 +1,9 @@
 """Who a model is: the names that server, route, queries and load tests must agree on."""
 
-import re
 from dataclasses import dataclass
 
 from components.naming import DNS_LABEL
 
-TRITON_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 # The longest suffix a Deployment name gets is "-v<version>-<pod template hash>-<pod>"; 40 leaves room for it in 63 characters.
 MODEL_NAME_MAX = 40
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from components.core.rollout import ReplicaRange, Surge
 from components.errors import ManifestError
+from components.inference.ports import HTTP_PORT_NAME
 from components.inference.spec import ModelFootprint, ServerSpec
 from serving.contract import LIVE_PATH, READY_PATH
 
@@ -17,7 +18,6 @@ START_MARGIN = 30
 GPU_PROVISIONING = 600
 CPU_PROVISIONING = 120
 STARTUP_PERIOD = 2
-HTTP_PORT_NAME = "http-infer"
 
 
 @dataclass(frozen=True)

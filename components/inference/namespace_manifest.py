@@ -7,7 +7,7 @@ from components import labels
 
 def build_namespace(name: str) -> dict[str, Any]:
     """Metadata of a namespace whose pods must meet the restricted Pod Security Standard."""
-    return {"name": name, "labels": {**labels.common("model-server"), "pod-security.kubernetes.io/enforce": "restricted"}}
+    return {"name": name, "labels": {**labels.common("model-server"), **labels.RESTRICTED}}
 
 
 def build_default_account(namespace: str) -> dict[str, Any]:

@@ -4,8 +4,9 @@ from typing import Any
 
 from components import labels
 from components.core.model_identity import version_label
-from components.inference.lifecycle import HTTP_PORT_NAME, build_probes
+from components.inference.lifecycle import build_probes
 from components.inference.plan import VersionPlan
+from components.inference.ports import GRPC_PORT_NAME, HTTP_PORT_NAME, METRICS_PORT_NAME
 from serving.contract import CONFIG_FILE, GROUP_ID, GRPC_PORT, HTTP_PORT, METRICS_PORT, REPOSITORY_PATH, USER_ID
 
 CONTAINER = "triton"
@@ -50,8 +51,8 @@ def _container(plan: VersionPlan, image: Any) -> dict[str, Any]:
         "args": build_arguments(plan),
         "ports": [
             {"name": HTTP_PORT_NAME, "containerPort": HTTP_PORT, "protocol": "TCP"},
-            {"name": "grpc-infer", "containerPort": GRPC_PORT, "protocol": "TCP"},
-            {"name": "http-metrics", "containerPort": METRICS_PORT, "protocol": "TCP"},
+            {"name": GRPC_PORT_NAME, "containerPort": GRPC_PORT, "protocol": "TCP"},
+            {"name": METRICS_PORT_NAME, "containerPort": METRICS_PORT, "protocol": "TCP"},
         ],
         **build_probes(plan.load),
         # The kubelet itself sleeps: no shell is needed in the image. Stable since Kubernetes 1.34 (KEP-3960).

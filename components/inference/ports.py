@@ -5,14 +5,18 @@ from typing import Any
 from components.errors import ManifestError
 from serving.contract import GRPC_PORT, HTTP_PORT, METRICS_PORT
 
+HTTP_PORT_NAME = "http-infer"
+GRPC_PORT_NAME = "grpc-infer"
+METRICS_PORT_NAME = "http-metrics"
+
 # Istio takes a port's protocol from appProtocol or from the part of the name before the first "-"; anything else is plain TCP: one connection,
 # one pod, no routes (istio.io, "Protocol Selection"; ray-project/kuberay#2347).
 L7_PROTOCOLS = ("http", "http2", "grpc", "grpc-web")
 
 SERVICE_PORTS: list[dict[str, Any]] = [
-    {"name": "http-infer", "port": HTTP_PORT, "targetPort": "http-infer", "appProtocol": "http", "protocol": "TCP"},
-    {"name": "grpc-infer", "port": GRPC_PORT, "targetPort": "grpc-infer", "appProtocol": "grpc", "protocol": "TCP"},
-    {"name": "http-metrics", "port": METRICS_PORT, "targetPort": "http-metrics", "appProtocol": "http", "protocol": "TCP"},
+    {"name": HTTP_PORT_NAME, "port": HTTP_PORT, "targetPort": HTTP_PORT_NAME, "appProtocol": "http", "protocol": "TCP"},
+    {"name": GRPC_PORT_NAME, "port": GRPC_PORT, "targetPort": GRPC_PORT_NAME, "appProtocol": "grpc", "protocol": "TCP"},
+    {"name": METRICS_PORT_NAME, "port": METRICS_PORT, "targetPort": METRICS_PORT_NAME, "appProtocol": "http", "protocol": "TCP"},
 ]
 
 

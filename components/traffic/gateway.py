@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pulumi
 import pulumi_kubernetes as k8s
+from pulumi_kubernetes.apiextensions import CustomResource
 
 from components.base import PlatformComponent
 from components.core.chart import ChartRef
@@ -30,11 +31,12 @@ class IngressGatewayArgs:
 class IngressGateway(PlatformComponent):
     """Namespace, gateway pods with Service, and Istio's Gateway object.
 
-    Outputs: `gateway`, the name VirtualServices bind to; `port`, where callers connect; `namespace` and `selector` of the pods.
+    `resource` is the Gateway object, for `depends_on`. Outputs: `gateway`, the name VirtualServices bind to; `port`, where callers connect; `namespace` and `selector` of the pods.
     """
 
     AREA = "traffic"
 
+    resource: CustomResource
     gateway: pulumi.Output[str]
     port: pulumi.Output[int]
     namespace: pulumi.Output[str]

@@ -34,7 +34,7 @@ STATISTICS_REGEX = rf"cluster[.]outbound[|]({HTTP_PORT}|{GRPC_PORT})[|].*;[.]({'
 
 def build_namespace(name: str) -> dict[str, Any]:
     """A namespace whose pods must meet the restricted pod security standard."""
-    return {"name": name, "labels": {**labels.common("gateway"), "pod-security.kubernetes.io/enforce": "restricted"}}
+    return {"name": name, "labels": {**labels.common("gateway"), **labels.RESTRICTED}}
 
 
 def build_gateway_values(spec: GatewaySpec, p99_values_ms: Sequence[float]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ def test_the_stack_reads_what_the_tools_wrote(tmp_path):
     place = tmp_path / "clusters" / "assets.json"
     write_assets(place, {"istiod": tmp_path / "charts"}, {"triton": "localhost/triton:abc"})
     assets = load_assets({"INFERENCE_PLATFORM_ASSETS": str(place)})
-    assert assets.chart("istiod") == str(tmp_path / "charts")
+    assert assets.charts == {"istiod": str(tmp_path / "charts")}
     assert assets.image("triton") == "localhost/triton:abc"
 
 
