@@ -28,7 +28,7 @@ env: venv ## shell settings for pulumi and kubectl: eval "$$(make env)"
 	@$(PY) -m tools.env $(if $(CONTEXT),--context $(CONTEXT))
 
 predict: venv ## classify FILE (default README.md) through the gateway, over HTTP and gRPC
-	@$(PY) -m tools.predict $(or $(FILE),README.md)
+	@$(PY) -m tools.predict "$(or $(FILE),README.md)"
 
 cluster: venv ## only the local Kubernetes (NODES=2 for a second node)
 	@$(PY) -m tools.cluster start --name $(CLUSTER) $(if $(NODES),--nodes $(NODES))

@@ -38,13 +38,18 @@ def pool_use(config: StackConfig, name: str) -> PoolUse | None:
     return PoolUse(name=pool, spec=config.node_pools[pool], others=tuple(others))
 
 
+def instances_per_pod(model: ModelSpec) -> int:
+    """Copies of the model that share a pod's memory: Triton counts instances of kind gpu for each GPU."""
+    return model.instances.count * (model.server.gpus_per_replica if model.instances.kind == "gpu" else 1)
+
+
 def _served(manifest: ModelManifest, model: ModelSpec, version: int) -> ModelVersion:
     return ModelVersion(
         version=version,
         config_pbtxt=render_config(manifest, manifest.name, version, model.batching, model.instances),
         replicas=ReplicaRange.of(model.server.replicas),
         footprint=ModelFootprint(
-            instances=model.instances.count,
+            instances=instances_per_pod(model),
             memory_mib=manifest.version(version).memory_mib,
             shared_memory_mib=manifest.shared_memory_mib,
             load_budget_seconds=manifest.load_budget_seconds,

@@ -23,6 +23,7 @@ def stack_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
     yield from _host_faults(config)
     for name, model in config.models.items():
         yield from _timeout_faults(name, model)
+        yield from _instance_faults(name, model)
         version_faults = list(_version_faults(name, model))
         yield from version_faults or _server_faults(config, name, model)
 
@@ -63,6 +64,13 @@ def _timeout_faults(name: str, model: ModelSpec) -> Iterator[Fault]:
     if route < server:
         reason = f"is below server.maxRequestSeconds {server}: requests the server still answers would be cut"
         yield Fault(("models", name, "routing", "timeoutSeconds"), reason, f"raise it to at least {server}, or lower server.maxRequestSeconds")
+
+
+def _instance_faults(name: str, model: ModelSpec) -> Iterator[Fault]:
+    """Triton does not load a model whose instances are for GPUs that the pod does not have."""
+    if model.instances.kind == "gpu" and model.server.gpus_per_replica == 0:
+        way_out = "set server.gpusPerReplica and server.nodePool, or drop instances.kind"
+        yield Fault(("models", name, "instances", "kind"), "needs GPUs, and server.gpusPerReplica is 0", way_out)
 
 
 def _version_faults(name: str, model: ModelSpec) -> Iterator[Fault]:

@@ -18,7 +18,10 @@ def down(target: Target) -> None:
         return
     if target.folder.exists():
         toolchain = ensure()
-        local_stack(variables(target, toolchain), toolchain).check("destroy", "--yes", "--skip-preview")
+        stack = local_stack(variables(target, toolchain), toolchain)
+        # An update that was killed has left its lock, one that failed early no stack at all.
+        stack.ensure()
+        stack.check("destroy", "--yes", "--skip-preview")
         shutil.rmtree(target.folder)
     print(f"{target.context}: nothing of the platform is left")
 

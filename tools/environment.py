@@ -22,6 +22,8 @@ def variables(target: Target, toolchain: Toolchain) -> dict[str, str]:
         **toolchain.env(),
         "PULUMI_BACKEND_URL": f"file://{target.backend}",
         "PULUMI_CONFIG_PASSPHRASE": LOCAL_PASSPHRASE,
+        # Pulumi remembers the selected stack per clone; with this, a command without --stack works in every clone.
+        "PULUMI_STACK": LOCAL_STACK,
         "PULUMI_SKIP_UPDATE_CHECK": "true",
         "KUBECONFIG": target.kubeconfig,
         ASSETS_VARIABLE: str(target.assets),

@@ -19,6 +19,8 @@ from tools.toolchain import ensure
 
 # The gateway learns of its first route within a second or two of `pulumi up`; the rest is margin for a loaded machine.
 ROUTE_SECONDS = 30.0
+# How a request without an answer ends, over either protocol.
+UNANSWERED = (OSError, http.client.HTTPException, triton.InferenceServerException)
 
 
 def demonstrate(endpoint: Endpoint) -> Endpoint:
@@ -39,7 +41,7 @@ def patiently(ask: Callable[[], Prediction]) -> Prediction:
     while True:
         try:
             answer = ask()
-        except (OSError, http.client.HTTPException, triton.InferenceServerException) as error:
+        except UNANSWERED as error:
             if time.monotonic() > deadline:
                 raise ToolError(f"the gateway gave no prediction within {ROUTE_SECONDS:.0f} s: {error}", "make status shows what runs") from error
             time.sleep(0.5)
@@ -47,19 +49,27 @@ def patiently(ask: Callable[[], Prediction]) -> Prediction:
             return answer
 
 
-def main() -> int:
-    parser = command_line(__doc__)
-    parser.add_argument("file", type=Path)
-    arguments = parser.parse_args()
-    file: Path = arguments.file
+def classify(file: Path, find: Callable[[], Endpoint]) -> None:
+    """Print what the platform says of `file`, over both protocols, and the command for it. Raises ToolError for a file or a platform that is not there."""
     try:
         content = file.read_bytes()
     except OSError as error:
         raise ToolError(f"{file} cannot be read: {error.strerror}", "make predict FILE=<path of a file>") from error
-    endpoint = find_endpoint(target_of(arguments), ensure())
-    for protocol, prediction in (("HTTP", endpoint.over_http(content)), ("gRPC", endpoint.over_grpc(content))):
+    endpoint = find()
+    for protocol, ask in (("HTTP", endpoint.over_http), ("gRPC", endpoint.over_grpc)):
+        try:
+            prediction = ask(content)
+        except UNANSWERED as error:
+            raise ToolError(f"the gateway gave no prediction over {protocol}: {error}", "make status shows what runs") from error
         print(f"{file}: {prediction.label} (version {prediction.version}, {protocol})")
     print(endpoint.curl(str(file)))
+
+
+def main() -> int:
+    parser = command_line(__doc__)
+    parser.add_argument("file", type=Path)
+    arguments = parser.parse_args()
+    classify(arguments.file, lambda: find_endpoint(target_of(arguments), ensure()))
     return 0
 
 

@@ -6,12 +6,15 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from components.naming import content_hash
 from tools.cluster.spec import ClusterSpec, Layout
 from tools.errors import ToolError
 from tools.paths import cache_dir
 
 CLUSTER_VARIABLE = "INFERENCE_PLATFORM_CLUSTER"
 DEFAULT_CLUSTER = "local"
+# A context may be longer than a file name can be.
+FOLDER_NAME_MAX = 100
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +46,11 @@ def local_target(name: str) -> Target:
 def own_target(context: str) -> Target:
     """The user's cluster by its context: state of another context is never touched, since each context has a folder of its own.
 
-    Raises ToolError for a context that cannot be told apart from another in a folder name.
+    The folder's name ends in a hash, because `a/b` and `a_b` are two contexts, and `..` may be one. Raises ToolError for a blank name.
     """
     if not context.strip():
         raise ToolError(f"CONTEXT={context!r} names no context", "one of `kubectl config get-contexts -o name`")
-    folder = cache_dir() / "contexts" / re.sub(r"[^A-Za-z0-9.-]", "_", context)
+    folder = cache_dir() / "contexts" / f"{re.sub(r'[^A-Za-z0-9.-]', '_', context)[:FOLDER_NAME_MAX]}-{content_hash(context)}"
     return Target(cluster=None, context=context, kubeconfig=os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config"), folder=folder)
 
 

@@ -111,7 +111,7 @@ def test_a_user_who_is_not_root_is_told_so(monkeypatch):
 
 
 def test_a_registry_serves_a_cluster_that_takes_no_archives(monkeypatch):
-    commands = []
+    commands: list[list[str]] = []
     monkeypatch.setattr(load, "run", commands.append)
     refs = load.bring_images("arn:aws:eks:eu-west-1:1:cluster/x", {"triton": IMAGE}, "registry.example")
     assert refs == {"triton": "registry.example/inference-platform/triton:abc"}
