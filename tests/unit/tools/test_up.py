@@ -1,0 +1,76 @@
+"""`make up` looks before it builds."""
+
+import socket
+
+import pytest
+import yaml
+
+from components.errors import AssetError, PlatformError
+from tools import up as command
+from tools.errors import ToolError
+from tools.target import local_target, own_target
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_built(tmp_path, monkeypatch):
+    """Fails the test when a step of the run begins."""
+    monkeypatch.setenv("INFERENCE_PLATFORM_CACHE", str(tmp_path / "cache"))
+    for step in ("ensure_packages", "ensure", "ensure_images"):
+        monkeypatch.setattr(command, step, lambda *_: pytest.fail("a step began"))
+
+
+@pytest.fixture
+def reachable(tmp_path, monkeypatch):
+    """A kubeconfig with the contexts `kind-dev` and `eks`, whose API server listens."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        write_kubeconfig(tmp_path / "config", server.getsockname()[1])
+        monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+        yield
+
+
+def write_kubeconfig(file, port):
+    clusters = [{"name": "c", "cluster": {"server": f"https://127.0.0.1:{port}"}}]
+    contexts = [{"name": name, "context": {"cluster": "c", "user": "u"}} for name in ("kind-dev", "eks")]
+    file.write_text(yaml.safe_dump({"clusters": clusters, "contexts": contexts, "current-context": "eks"}))
+
+
+def test_a_machine_that_cannot_carry_the_cluster_is_told_so_first(monkeypatch, tmp_path):
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(ToolError, match="needs root") as refused:
+        command.up(local_target("local"))
+    assert "make up CONTEXT=" in refused.value.hint
+    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.usefixtures("reachable")
+def test_a_context_that_is_not_there_is_refused_and_the_current_one_is_no_substitute():
+    """C06a (pulumi/pulumi-kubernetes#1853)."""
+    with pytest.raises(AssetError, match="'kind-other' is not in"):
+        command.up(own_target("kind-other"))
+
+
+def test_a_cluster_that_does_not_answer_is_refused(tmp_path, monkeypatch):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        write_kubeconfig(tmp_path / "config", probe.getsockname()[1])
+        monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+        with pytest.raises(AssetError, match="unreachable"):
+            command.up(own_target("kind-dev"))
+
+
+@pytest.mark.usefixtures("reachable")
+def test_a_cluster_without_a_way_for_images_is_refused():
+    with pytest.raises(ToolError, match="neither kind's nor k3d's"):
+        command.up(own_target("eks"))
+
+
+@pytest.mark.usefixtures("reachable")
+@pytest.mark.parametrize(("context", "registry"), [("kind-dev", None), ("eks", "registry.example")])
+def test_a_cluster_of_ones_own_that_answers_may_be_used(context, registry):
+    command.check(own_target(context), registry)
+
+
+def test_no_kubeconfig_is_an_error_a_person_can_act_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
+    with pytest.raises(PlatformError, match="no kubeconfig at"):
+        command.up(own_target("kind-dev"))
