@@ -1,5 +1,7 @@
 """What the composition root joins: providers, order, outputs."""
 
+from typing import Any
+
 import pulumi
 import pytest
 
@@ -64,6 +66,20 @@ def test_promotion_restarts_no_pod() -> None:
     after = built(promoted)
     assert after.one("Deployment", "magika-v2").inputs == canary[after.one("Deployment", "magika-v2").urn]
     assert [resource.inputs["metadata"]["name"] for resource in after.of_type("Deployment")] == ["magika-v2"]
+
+
+def reordered(value: Any) -> Any:
+    """The same document with the keys of every mapping the other way round."""
+    if isinstance(value, dict):
+        return {key: reordered(value[key]) for key in reversed(value)}
+    return [reordered(item) for item in value] if isinstance(value, list) else value
+
+
+@pytest.mark.parametrize("stack", ENVIRONMENTS)
+def test_the_order_of_the_keys_changes_nothing(stack: str) -> None:
+    """C04 (pulumi/pulumi-kubernetes#1568): no diff, so no rollout."""
+    before, after = ({r.urn: r.inputs for r in built(config, stack).resources} for config in (document(stack), reordered(document(stack))))
+    assert after == before
 
 
 def test_simulated_gpus_are_made_only_where_they_are_asked_for() -> None:

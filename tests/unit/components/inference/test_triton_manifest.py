@@ -57,12 +57,6 @@ def test_changed_configuration_makes_a_new_config_map_and_new_pods():
     assert templates[0] != templates[1]
 
 
-def test_equal_configuration_changes_nothing():
-    """C04: pulumi/pulumi-kubernetes#1567, #1568."""
-    assert build_config_map(plan(pbtxt=PBTXT)) == build_config_map(plan(pbtxt=str(PBTXT)))
-    assert deployment(pbtxt=PBTXT) == deployment(pbtxt=str(PBTXT))
-
-
 def test_the_configuration_lies_over_the_models_directory():
     planned = plan()
     config = build_config_map(planned)
