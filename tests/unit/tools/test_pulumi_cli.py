@@ -34,7 +34,9 @@ def test_a_command_that_knows_no_config_file_gets_none():
     assert "--config-file" not in PulumiStack(env={}, config_file=Path("file.yaml")).command("stack", "output")
 
 
-@pytest.mark.parametrize(("operation", "changes"), [("update", 1), ("create", 1), ("delete", 1), ("replace", 1), ("same", 0), ("refresh", 0), ("read", 0)])
+@pytest.mark.parametrize(
+    ("operation", "changes"), [("update", 1), ("create", 1), ("delete", 1), ("replace", 1), ("same", 0), ("refresh", 0), ("read", 0)]
+)
 def test_an_update_is_told_by_its_operations(operation, changes):
     assert len(changed_resources([event(operation)])) == changes
 
@@ -71,7 +73,7 @@ def test_only_the_lock_of_a_process_that_is_gone_from_this_machine_is_dead(tmp_p
     assert dead_locks(tmp_path) == [gone]
 
 
-@pytest.mark.parametrize(("pid", "cancelled"), [(2**22 + 1, True), (os.getpid(), False)])
+@pytest.mark.parametrize(("pid", "cancelled"), [(2**22 + 1, True), (os.getpid(), False)], ids=["killed", "running"])
 def test_the_lock_of_a_killed_run_is_cancelled_and_a_running_one_is_left(tmp_path, pid, cancelled):
     driven = stack(tmp_path, f'echo "$1" >> {tmp_path}/calls; [ "$2" = ls ] && echo \'[{{"name": "local"}}]\'; exit 0')
     lock(tmp_path / "state", pid=pid)
