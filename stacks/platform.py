@@ -134,6 +134,7 @@ def _gateway_args(config: StackConfig, chart: ChartRef, istio: IstioAddon) -> In
         chart=chart,
         models_namespace=config.cluster.namespace,
         p99_values_ms=[model.slo.p99_ms for model in config.models.values()],
+        longest_request_seconds=max(model.server.max_request_seconds for model in config.models.values()),
         after=[istio.control_plane],
     )
 

@@ -16,7 +16,8 @@ from components.traffic.spec import GatewaySpec
 
 @dataclass(frozen=True, kw_only=True)
 class IngressGatewayArgs:
-    """`chart` is Istio's gateway chart; `p99_values_ms` are the latency objectives of all models, in milliseconds.
+    """`chart` is Istio's gateway chart; `p99_values_ms` are the latency objectives of all models, in milliseconds, and
+    `longest_request_seconds` is what the longest request of any of them may take.
 
     `after` is made first: Istio's control plane, which turns the chart's pods into gateways and admits the Gateway object.
     """
@@ -25,6 +26,7 @@ class IngressGatewayArgs:
     chart: ChartRef
     models_namespace: str
     p99_values_ms: Sequence[float]
+    longest_request_seconds: int
     after: Sequence[pulumi.Resource]
 
 
@@ -45,7 +47,7 @@ class IngressGateway(PlatformComponent):
     def __init__(self, name: str, args: IngressGatewayArgs, opts: pulumi.ResourceOptions | None = None) -> None:
         super().__init__(name, opts)
         namespace = k8s.core.v1.Namespace(f"{name}-namespace", metadata=manifest.build_namespace(manifest.NAMESPACE), opts=self.child)
-        values = manifest.build_gateway_values(args.spec, args.p99_values_ms)
+        values = manifest.build_gateway_values(args.spec, args.p99_values_ms, args.longest_request_seconds)
         pods = helm_chart(manifest.NAME, args.chart, manifest.NAMESPACE, values, self.child_opts(depends_on=[namespace, *args.after]))
         body = manifest.build_gateway(args.spec, args.models_namespace)
         # After the pods: none is ready before the control plane answers, which must admit the object.

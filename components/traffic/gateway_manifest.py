@@ -16,6 +16,8 @@ NAMESPACE = "inference-gateway"
 REFERENCE = f"{NAMESPACE}/{NAME}"
 SELECTOR = {"istio": NAME}
 HTTP_SERVER_PORT = 80
+# Between the longest request and the end of the drain, and between that and SIGKILL.
+DRAIN_MARGIN_SECONDS = 5
 
 # Envoy's statistics of the models' upstream clusters (cluster.outbound|<port>|<subset>|<host>;.<statistic>), of which Istio's bootstrap keeps
 # none unless asked: latency, answers by class, what a retry or an ejection hides, and gRPC status, since a gRPC error is an HTTP 200.
@@ -37,8 +39,12 @@ def build_namespace(name: str) -> dict[str, Any]:
     return {"name": name, "labels": {**labels.common("gateway"), **labels.RESTRICTED}}
 
 
-def build_gateway_values(spec: GatewaySpec, p99_values_ms: Sequence[float]) -> dict[str, Any]:
-    """Values of the gateway chart; the p99 objectives of all models become edges of the latency histogram's buckets."""
+def build_gateway_values(spec: GatewaySpec, p99_values_ms: Sequence[float], longest_request_seconds: int) -> dict[str, Any]:
+    """Values of the gateway chart; the p99 objectives of all models become edges of the latency histogram's buckets.
+
+    A gateway pod that stops finishes what is under way like a server does: Istio's default ends it after 5 s, in the middle of longer requests.
+    """
+    drain = longest_request_seconds + DRAIN_MARGIN_SECONDS
     return {
         "replicaCount": spec.replicas,
         "autoscaling": {"enabled": False},
@@ -46,7 +52,8 @@ def build_gateway_values(spec: GatewaySpec, p99_values_ms: Sequence[float]) -> d
         "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
         # The placeholder image `auto` has no tag, so Kubernetes would fill in Always before the injector names the real one.
         "imagePullPolicy": "IfNotPresent",
-        "podAnnotations": _annotations(p99_values_ms),
+        "podAnnotations": _annotations(p99_values_ms, drain),
+        "terminationGracePeriodSeconds": drain + DRAIN_MARGIN_SECONDS,
         "securityContext": {
             "runAsNonRoot": True,
             "seccompProfile": {"type": "RuntimeDefault"},
@@ -77,9 +84,9 @@ def gateway_port(spec: GatewaySpec) -> int:
     return spec.service.node_port if isinstance(spec.service, NodePortService) else HTTP_SERVER_PORT
 
 
-def _annotations(p99_values_ms: Sequence[float]) -> dict[str, str]:
+def _annotations(p99_values_ms: Sequence[float], drain_seconds: int) -> dict[str, str]:
     """Both are read when Envoy starts (istio/istio pkg/bootstrap/config.go, getStatsOptions), so a new objective restarts the gateway's pods."""
-    config = {"proxyStatsMatcher": {"inclusionRegexps": [STATISTICS_REGEX]}}
+    config = {"proxyStatsMatcher": {"inclusionRegexps": [STATISTICS_REGEX]}, "terminationDrainDuration": f"{drain_seconds}s"}
     return {
         "proxy.istio.io/config": json.dumps(config, sort_keys=True),
         # By prefix of the statistic's name; "cluster" fits the name with the cluster's name in it and without.

@@ -35,7 +35,7 @@ def unknown_keys(values: Mapping[str, Any], defaults: Mapping[str, Any], path: t
 
 def gateway_values(service: Mapping[str, Any], replicas: int = 1) -> dict[str, Any]:
     spec = GatewaySpec.model_validate({"domain": "inference.test", "service": service, "replicas": replicas})
-    return build_gateway_values(spec, [200])
+    return build_gateway_values(spec, [200], 30)
 
 
 @pytest.mark.parametrize("images", [IMAGES, None])

@@ -82,6 +82,14 @@ def test_the_order_of_the_keys_changes_nothing(stack: str) -> None:
     assert after == before
 
 
+def test_the_gateway_drains_as_long_as_the_slowest_models_requests() -> None:
+    """C17 (triton-inference-server/server#6939): the proxy in front outlives the servers behind."""
+    settings = document()["inference-platform:models"]["magika"]
+    slow = {**settings, "tritonName": "magika", "server": {"maxRequestSeconds": 50}}
+    [gateway] = [chart for chart in built(changed("models.slow", slow)).of_type("Chart") if chart.name == "inference-gateway"]
+    assert gateway.inputs["values"]["terminationGracePeriodSeconds"] > 50
+
+
 def test_simulated_gpus_are_made_only_where_they_are_asked_for() -> None:
     assert len(built(document()).of_type("DaemonSet")) == 1
     assert built(without("cluster.simulatedGpus")).of_type("DaemonSet") == []

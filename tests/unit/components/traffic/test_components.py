@@ -24,7 +24,12 @@ def build(weights=None, routing=None):
     cluster = pulumi.ResourceOptions(providers=[provider])
     before = k8s.core.v1.Namespace("before", metadata={"name": "before"}, opts=pulumi.ResourceOptions(provider=provider))
     args = IngressGatewayArgs(
-        spec=GATEWAY, chart=ChartRef(chart="/charts/gateway"), models_namespace="inference", p99_values_ms=[200], after=[before]
+        spec=GATEWAY,
+        chart=ChartRef(chart="/charts/gateway"),
+        models_namespace="inference",
+        p99_values_ms=[200],
+        longest_request_seconds=30,
+        after=[before],
     )
     gateway = IngressGateway("gateway", args, cluster)
     subsets = VersionSubsets(

@@ -20,7 +20,7 @@ def gateway(service=NODE_PORT, **values):
 
 
 def annotations(p99_values_ms=(200,)):
-    return build_gateway_values(gateway(), p99_values_ms)["podAnnotations"]
+    return build_gateway_values(gateway(), p99_values_ms, 30)["podAnnotations"]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_every_latency_objective_is_an_edge_of_the_histogram_buckets():
 
 
 def test_a_node_port_service_has_exactly_the_port_the_stack_names():
-    service = build_gateway_values(gateway(), [200])["service"]
+    service = build_gateway_values(gateway(), [200], 30)["service"]
     assert service["type"] == "NodePort"
     assert [port.get("nodePort") for port in service["ports"]] == [30080]
     assert gateway_port(gateway()) == 30080
@@ -64,7 +64,7 @@ def test_a_node_port_service_has_exactly_the_port_the_stack_names():
 
 @pytest.mark.parametrize("service", [LOAD_BALANCER, {"type": "ClusterIP"}])
 def test_other_services_name_no_node_port(service):
-    values = build_gateway_values(gateway(service), [200])["service"]
+    values = build_gateway_values(gateway(service), [200], 30)["service"]
     assert values["type"] == service["type"]
     assert all("nodePort" not in port for port in values["ports"])
     assert values["annotations"] == service.get("annotations", {})
@@ -73,12 +73,12 @@ def test_other_services_name_no_node_port(service):
 
 @pytest.mark.parametrize(("replicas", "budget"), [(1, {}), (2, {"maxUnavailable": 1})])
 def test_a_lone_gateway_pod_has_no_disruption_budget_that_would_block_every_drain(replicas, budget):
-    values = build_gateway_values(gateway(replicas=replicas), [200])
+    values = build_gateway_values(gateway(replicas=replicas), [200], 30)
     assert (values["replicaCount"], values["podDisruptionBudget"]) == (replicas, budget)
 
 
 def test_a_rolling_update_of_the_gateway_takes_no_pod_away_first():
-    assert build_gateway_values(gateway(), [200])["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
+    assert build_gateway_values(gateway(), [200], 30)["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
 
 
 def test_the_gateway_object_selects_the_charts_pods_and_serves_the_domain_to_the_models_namespace_only():
@@ -92,3 +92,11 @@ def test_the_gateway_object_selects_the_charts_pods_and_serves_the_domain_to_the
 
 def test_the_gateways_namespace_enforces_restricted_pod_security():
     assert build_namespace("x")["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+@pytest.mark.parametrize("longest", [1, 30, 3600])
+def test_a_stopping_gateway_finishes_the_longest_request(longest):
+    """C17 (triton-inference-server/server#6939), for the proxy that all requests pass."""
+    values = build_gateway_values(gateway(), [200], longest)
+    drain = int(json.loads(values["podAnnotations"]["proxy.istio.io/config"])["terminationDrainDuration"].removesuffix("s"))
+    assert longest < drain < values["terminationGracePeriodSeconds"]
