@@ -38,7 +38,7 @@ PLAIN_ENVOY = {"PILOT_ENABLE_METADATA_EXCHANGE": "false", "PILOT_ENABLE_ALPN_FIL
 
 def build_namespace() -> dict[str, Any]:
     """Metadata of the control plane's namespace; its pods meet the restricted pod security standard."""
-    return {"name": NAMESPACE, "labels": labels.RESTRICTED}
+    return {"name": NAMESPACE, "labels": {**labels.common("service-mesh"), **labels.RESTRICTED}}
 
 
 def build_base_values() -> dict[str, Any]:
