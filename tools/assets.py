@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.toolchain.storage import write_atomically
+from tools.files import write_atomically
 
 
 def write_assets(path: Path, charts: Mapping[str, Path], images: Mapping[str, str]) -> None:

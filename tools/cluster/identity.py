@@ -7,6 +7,8 @@ import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from tools.files import write_atomically
+
 # include/linux/sched.h; in field 9 of /proc/<pid>/stat.
 _PF_EXITING = 0x4
 
@@ -62,13 +64,3 @@ class ProcessIdentity:
                 return False
             time.sleep(0.02)
         return True
-
-
-def write_atomically(file: Path, text: str, mode: int = 0o644) -> None:
-    """Writes so that a reader, or an interruption, sees the old content or the new one."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
-    with os.fdopen(descriptor, "w") as stream:
-        stream.write(text)
-    temporary.replace(file)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tools.cluster import cgroups, network, node_config, pki, preflight, processes
 from tools.cluster.host import find_program
-from tools.cluster.identity import ProcessIdentity, write_atomically
+from tools.cluster.identity import ProcessIdentity
 from tools.cluster.images import NodeImages
 from tools.cluster.node_config import NodeRuntime
 from tools.cluster.processes import Endpoints, Plan
@@ -22,6 +22,7 @@ from tools.cluster.spec import MAX_NODES, Addresses, Binaries, Cluster, ClusterS
 from tools.cluster.state import State, locked, loopback_endpoints, merged
 from tools.cluster.waiting import Progress
 from tools.errors import ToolError
+from tools.files import write_atomically
 from tools.paths import REPO
 
 # All processes in turn get five seconds at most; nearly all need none.

@@ -6,10 +6,10 @@ from typing import Any
 
 import yaml
 
-from tools.cluster.identity import write_atomically
 from tools.cluster.processes import LOOPBACK, Endpoints
 from tools.cluster.spec import Addresses, Binaries, ClusterSpec, Layout
 from tools.errors import ToolError
+from tools.files import write_atomically
 
 # Nobody renews the certificates of a local cluster, and their keys never leave the cache.
 VALIDITY = "87600h"

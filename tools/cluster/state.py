@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 
-from tools.cluster.identity import write_atomically
 from tools.cluster.processes import LOOPBACK, Endpoints
 from tools.cluster.spec import Addresses, Cluster, ClusterSpec, Layout
 from tools.errors import ToolError
+from tools.files import write_atomically
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tools.cluster import cgroups, kernel, logs
-from tools.cluster.identity import ProcessIdentity, write_atomically
+from tools.cluster.identity import ProcessIdentity
 from tools.cluster.node_namespace import NodeNamespaces, open_node
 from tools.cluster.processes import Plan, ProcessSpec
 from tools.cluster.spec import Layout
 from tools.cluster.waiting import accepts
+from tools.files import write_atomically
 
 SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 TICK_SECONDS = 0.1

@@ -5,8 +5,9 @@ import shutil
 import sys
 from pathlib import Path
 
+from tools.files import write_atomically
 from tools.paths import REPO, content_key, toolchain_dir
-from tools.toolchain.storage import locked, published, write_atomically
+from tools.toolchain.storage import locked, published
 
 NAME = "pulumi-language-python"
 SOURCES = REPO / "tools" / "languagehost"

@@ -32,17 +32,6 @@ def published(target: Path) -> Iterator[Path]:
     partial.rename(target)
 
 
-def write_atomically(path: Path, text: str, *, mode: int = 0o644) -> None:
-    """Readers see the old or the new content, never a part; nothing happens when it is there already."""
-    if path.exists() and not path.is_symlink() and path.read_text() == text:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    partial.write_text(text)
-    partial.chmod(mode)
-    partial.replace(path)
-
-
 def link_atomically(path: Path, target: Path) -> None:
     """`path` becomes a symbolic link to `target`, whatever it was before."""
     if path.is_symlink() and path.readlink() == target:

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from tools.cluster import lifecycle
-from tools.cluster.identity import ProcessIdentity, write_atomically
+from tools.cluster.identity import ProcessIdentity
 from tools.cluster.processes import Endpoints
 from tools.cluster.spec import ClusterSpec, Layout
 from tools.cluster.state import State, locked, loopback_endpoints, merged
 from tools.cluster.status import status
 from tools.errors import ToolError
+from tools.files import write_atomically
 
 
 @pytest.fixture

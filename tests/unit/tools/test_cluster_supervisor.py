@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 from tools.cluster import lifecycle, logs
-from tools.cluster.identity import ProcessIdentity, write_atomically
+from tools.cluster.identity import ProcessIdentity
 from tools.cluster.processes import Plan, ProcessSpec
 from tools.cluster.spec import Layout
 from tools.cluster.supervisor import FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS, STEADY_SECONDS, next_backoff
+from tools.files import write_atomically
 
 # Writes its name to `ended` when it is asked to end.
 POLITE = """
