@@ -37,12 +37,14 @@ def find_access(paths: list[Path], context: str) -> Access:
     where = ", ".join(map(str, paths))
     if not documents:
         raise AssetError(f"no kubeconfig at {where}", hint="set KUBECONFIG to one that has the context, or start the local cluster: make cluster")
-    contexts = {entry["name"]: entry["context"] for document in reversed(documents) for entry in document.get("contexts") or []}
-    clusters = {entry["name"]: entry["cluster"] for document in reversed(documents) for entry in document.get("clusters") or []}
+    try:
+        contexts, clusters = _named(documents, "context"), _named(documents, "cluster")
+    except (KeyError, TypeError, AttributeError) as error:
+        raise AssetError(f"kubeconfig {where} is no kubeconfig: {error!r}", hint="correct the file or set KUBECONFIG to another") from error
     if context not in contexts:
         known = ", ".join(sorted(contexts)) or "none"
         raise AssetError(f"cluster.context {context!r} is not in {where}", hint=f"contexts there: {known}; correct cluster.context or set KUBECONFIG")
-    cluster = clusters.get(contexts[context].get("cluster"), {})
+    cluster = clusters.get(str(contexts[context].get("cluster")), {})
     if "server" not in cluster:
         raise AssetError(f"context {context!r} in {where} names no cluster with a server", hint="correct the kubeconfig")
     through_proxy = "proxy-url" in cluster or any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy"))
@@ -53,20 +55,31 @@ def check_reachable(access: Access) -> None:
     """Connect to the API server once; AssetError says it is unreachable. Behind a proxy only the provider can tell."""
     if access.through_proxy:
         return
-    address = urlsplit(access.server)
-    port = address.port or (443 if address.scheme == "https" else 80)
     try:
-        socket.create_connection((address.hostname or "", port), timeout=CONNECT_TIMEOUT_SECONDS).close()
-    except OSError as error:
+        socket.create_connection(_address(access.server), timeout=CONNECT_TIMEOUT_SECONDS).close()
+    except (OSError, ValueError) as error:
         raise AssetError(
-            f"the API server {access.server} of context {access.context!r} is unreachable: {error.strerror or error}",
+            f"the API server {access.server} of context {access.context!r} is unreachable: {getattr(error, 'strerror', None) or error}",
             hint="start the cluster (local: make cluster) or connect to its network; nothing was changed",
         ) from error
+
+
+def _address(server: str) -> tuple[str, int]:
+    """Host and port of a URL; ValueError where there is none, since an empty host would mean this machine."""
+    url = urlsplit(server)
+    if not url.hostname:
+        raise ValueError("no host in the address")
+    return url.hostname, url.port or (443 if url.scheme == "https" else 80)
+
+
+def _named(documents: list[dict[str, Any]], kind: str) -> dict[str, dict[str, Any]]:
+    """Contexts or clusters by name; of two with one name the first counts, as for kubectl."""
+    return {str(entry["name"]): {**entry[kind]} for document in reversed(documents) for entry in document.get(f"{kind}s") or []}
 
 
 def _read(path: Path) -> dict[str, Any]:
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, yaml.YAMLError) as error:
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise AssetError(f"kubeconfig {path} cannot be read: {type(error).__name__}", hint="correct the file or set KUBECONFIG to another") from error
     return document if isinstance(document, dict) else {}

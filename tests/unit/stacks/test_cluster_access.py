@@ -55,10 +55,23 @@ def test_no_kubeconfig_at_all_says_where_it_was_looked_for(tmp_path: Path) -> No
         find_access([tmp_path / "missing"], "c")
 
 
-@pytest.mark.parametrize("content", ["[", "just text", "- a"])
-def test_a_broken_kubeconfig_is_an_error_of_ours(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"[",
+        b"just text",
+        b"- a",
+        b"\xff\xfe",
+        b"contexts: text",
+        b"contexts: [{}]",
+        b"contexts: [{name: c}]",
+        b"contexts: [{name: c, context: text}]",
+        b"contexts: [{name: c, context: {cluster: c}}]\nclusters: [1]",
+    ],
+)
+def test_a_broken_kubeconfig_is_an_error_of_ours(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "config"
-    path.write_text(content)
+    path.write_bytes(content)
     with pytest.raises(AssetError):
         find_access([path], "c")
 
@@ -69,6 +82,12 @@ def test_an_api_server_that_refuses_connections_is_called_unreachable(closed_por
         check_reachable(Access("c", f"https://127.0.0.1:{closed_port}", through_proxy=False))
     assert "is unreachable" in caught.value.message
     assert "refused" in caught.value.message
+
+
+@pytest.mark.parametrize("server", ["https://127.0.0.1:port", "https://127.0.0.1:99999", "https://", "127.0.0.1"])
+def test_an_address_that_is_none_is_called_unreachable(server: str) -> None:
+    with pytest.raises(AssetError, match="unreachable"):
+        check_reachable(Access("c", server, through_proxy=False))
 
 
 def test_an_api_server_that_listens_is_reachable() -> None:
