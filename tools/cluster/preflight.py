@@ -15,6 +15,8 @@ from tools.cluster.spec import ClusterSpec
 from tools.errors import ToolError
 
 OWN_CLUSTER = "use your own cluster: make up CONTEXT=<kube context>"
+# Of the wheels that hold Envoy and Triton.
+PROCESSORS = frozenset({"x86_64", "AMD64"})
 # Measured: control plane and node agents hold 0.6 GiB, Istio and two Triton servers 0.2 GiB; their programs' pages, another 1.2 GiB, are in steady use.
 MEMORY_MIB = 2048
 CONTROL_PLANE_MEMORY_MIB = 512
@@ -41,6 +43,7 @@ class Facts:
     """What the machine has."""
 
     system: str
+    processor: str
     root: bool
     memory_mib: int
     disk_mib: int
@@ -57,6 +60,8 @@ def judge(spec: ClusterSpec, facts: Facts, directory: Path) -> None:
     """Raises ToolError with one sentence and the way out when the cluster cannot run on a machine like that."""
     if facts.system != "Linux":
         raise ToolError(f"a local cluster needs Linux, this is {facts.system}", OWN_CLUSTER)
+    if not spec.control_plane_only and facts.processor not in PROCESSORS:
+        raise ToolError(f"the images of a local cluster are for x86_64, this machine is {facts.processor}", "run it on an x86_64 machine")
     if not spec.control_plane_only and not facts.root:
         raise ToolError("a local cluster with nodes needs root: it makes network and mount namespaces", f"run as root, or {OWN_CLUSTER}")
     memory = CONTROL_PLANE_MEMORY_MIB if spec.control_plane_only else MEMORY_MIB
@@ -150,6 +155,7 @@ def gather(spec: ClusterSpec, socket_path: Path) -> Facts:
     linux = platform.system() == "Linux"
     return Facts(
         system=platform.system(),
+        processor=platform.machine(),
         root=os.geteuid() == 0,
         memory_mib=_memory_mib() if linux else 0,
         disk_mib=shutil.disk_usage(existing).free // 1024**2,

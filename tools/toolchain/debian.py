@@ -17,6 +17,7 @@ CLUSTER_PACKAGES: dict[str, tuple[str, ...]] = {
     "containernetworking-plugins": ("/usr/lib/cni/bridge", "/opt/cni/bin/bridge", "/usr/libexec/cni/bridge"),
     "iproute2": ("ip",),
     "nftables": ("nft",),
+    "procps": ("sysctl",),
     "iptables": ("iptables",),
     "conntrack": ("conntrack",),
     "mount": ("mount",),

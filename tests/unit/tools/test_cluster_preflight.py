@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
-from tools.cluster.preflight import DISK_MIB, MEMORY_MIB, Facts, file_system, judge, judge_programs
+from tools.cluster.preflight import DISK_MIB, MEMORY_MIB, PROGRAMS, Facts, file_system, judge, judge_programs
 from tools.cluster.spec import ClusterSpec
 from tools.errors import ToolError
+from tools.toolchain.debian import CLUSTER_PACKAGES
 
 GOOD = Facts(
     system="Linux",
+    processor="x86_64",
     root=True,
     memory_mib=MEMORY_MIB,
     disk_mib=DISK_MIB,
@@ -35,6 +37,7 @@ def test_a_machine_that_has_just_enough_is_good() -> None:
     ("change", "message", "hint"),
     [
         ({"system": "Darwin"}, "needs Linux, this is Darwin", "make up CONTEXT="),
+        ({"processor": "aarch64"}, "are for x86_64, this machine is aarch64", "x86_64 machine"),
         ({"root": False}, "needs root", "make up CONTEXT="),
         ({"memory_mib": MEMORY_MIB - 1}, f"needs {MEMORY_MIB} MiB", "make up CONTEXT="),
         ({"disk_mib": DISK_MIB - 1}, f"needs {DISK_MIB} MiB", "INFERENCE_PLATFORM_CACHE"),
@@ -63,8 +66,14 @@ def test_missing_programs_are_named_with_their_packages(change: dict[str, Any], 
     assert hint in error.value.hint
 
 
+def test_every_program_a_node_needs_comes_with_a_package_that_is_installed_where_it_is_missing() -> None:
+    assert set(PROGRAMS.values()) <= CLUSTER_PACKAGES.keys()
+
+
 def test_a_control_plane_needs_neither_root_nor_what_only_nodes_need() -> None:
-    small = replace(GOOD, root=False, memory_mib=1024, disk_mib=1024, overlay=False, controllers=frozenset(), socket_path_length=200)
+    small = replace(
+        GOOD, processor="aarch64", root=False, memory_mib=1024, disk_mib=1024, overlay=False, controllers=frozenset(), socket_path_length=200
+    )
     judge(ClusterSpec(control_plane_only=True), small, HERE)
 
 
