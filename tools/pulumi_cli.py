@@ -121,7 +121,8 @@ class PulumiStack:
         """Run with the engine's event stream as output and count what changed."""
         done = self.run(*arguments, "--json")
         events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        return UpdateResult(done.returncode, changed_resources(events), done.stdout + done.stderr)
+        said = "".join(event["diagnosticEvent"]["message"] for event in events if "message" in event.get("diagnosticEvent", {}))
+        return UpdateResult(done.returncode, changed_resources(events), said + done.stderr)
 
     def _environment(self) -> dict[str, str]:
         # Without the second, `preview --json` prints one digest in place of the event stream that `up --json` prints.

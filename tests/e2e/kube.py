@@ -6,7 +6,8 @@ kr8s would do, but its current release warns about the Kubernetes minor we run a
 import base64
 import ssl
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,16 @@ class Kube:
     def create(self, manifests: Iterable[Manifest]) -> None:
         for manifest in manifests:
             self._http.post(path_of(f"{manifest['kind'].lower()}s", manifest["metadata"].get("namespace")), json=manifest)
+
+    @contextmanager
+    def created(self, manifests: Sequence[Manifest]) -> Iterator[None]:
+        """Create the objects, and delete them afterwards, last first."""
+        try:
+            self.create(manifests)
+            yield
+        finally:
+            for manifest in reversed(manifests):
+                self.delete(f"{manifest['kind'].lower()}s", manifest["metadata"]["name"], manifest["metadata"].get("namespace"))
 
     def delete(self, kind: str, name: str, namespace: str | None = None, *, seconds: float = 60) -> None:
         """Delete and wait until it is gone, pods with their grace period; nothing happens if there is none."""

@@ -10,6 +10,7 @@ import pytest
 from components import labels
 from tests.e2e.platform import MODEL, NAMESPACE, Platform
 from tests.e2e.traffic import PROPAGATION_SECONDS
+from tests.e2e.waits import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -22,8 +23,7 @@ KINDS = (
     "virtualservices",
     "destinationrules",
 )
-# Long enough for the engine to have begun with the objects, short enough for it not to have ended: a new ConfigMap and two rollouts take longer.
-INTERRUPT_SECONDS = 8
+BEGIN_SECONDS = 60
 END_SECONDS = 120
 
 
@@ -37,16 +37,17 @@ def inventory(platform: Platform) -> set[tuple[str, str]]:
 def test_an_interrupted_update_is_completed_by_the_next_one(platform: Platform, how: signal.Signals) -> None:
     before = inventory(platform)
     with platform.restored():
-        platform.stack.set_config(f"models.{MODEL}.server.logVerbose", "1")
+        # New ConfigMaps come first, then two rollouts that take seconds: the first ConfigMap says that the update is in its middle.
+        platform.stack.set_config(f"models.{MODEL}.batching.maxQueueDelayMicroseconds", "100")
         running = platform.stack.start("up", "--yes", "--skip-preview")
-        time.sleep(INTERRUPT_SECONDS)
+        wait_for("the update has begun", lambda: inventory(platform), lambda now: now != before, seconds=BEGIN_SECONDS)
         assert running.poll() is None, "the update was over before it could be interrupted"
         os.killpg(running.pid, how)
         output = end_of(running)
         if how is signal.SIGKILL:
             # A killed engine leaves its lock, as the next update says.
             platform.stack.check("cancel", "--yes")
-        result = platform.stack.up("--refresh")
+        result = platform.stack.up()
         assert result.ok, f"{output}\n{result.log}"
         again = platform.stack.up()
         assert (again.ok, again.changes) == (True, ()), again.log

@@ -4,10 +4,12 @@ import os
 import time
 from collections.abc import Iterator
 
+import httpx
 import pytest
 
 from components import labels
 from loadtests.engine import Load
+from serving.contract import CONFIG_FILE, HTTP_PORT, LIVE_PATH, READY_PATH
 from tests.e2e.kube import Kube, Manifest
 from tests.e2e.node_processes import kill_container
 from tests.e2e.platform import MODEL, NAMESPACE, Platform
@@ -52,7 +54,7 @@ def test_no_request_fails_while_the_servers_are_replaced(platform: Platform) -> 
     before = {pod["metadata"]["uid"] for pod in wait_until_served_by(platform.kube, REPLICAS)}
     with steady(platform, 400) as load:
         time.sleep(3)
-        edit = platform.edit({f"models.{MODEL}.server.cpuRequest": "0.3"})
+        edit = platform.edit({f"models.{MODEL}.server.logVerbose": "1"})
         assert edit.result.ok, edit.result.log
         pods = wait_until_served_by(platform.kube, REPLICAS)
         time.sleep(SETTLE_SECONDS)
@@ -93,10 +95,63 @@ def test_a_killed_server_fails_only_what_was_in_flight_on_it(platform: Platform)
 
 
 def test_a_version_that_does_not_come_up_fails_the_update_and_the_old_pods_serve_on(platform: Platform) -> None:
-    """C16 (triton-inference-server/server#5940): a broken server is a failed rollout, not an outage. 128 MiB do not hold it."""
+    """C03, C16 (pulumi/pulumi-kubernetes#605, triton-inference-server/server#5940): a failed rollout, not an outage."""
     before = {pod["metadata"]["uid"] for pod in platform.kube.ready_pods(NAMESPACE, STABLE)}
+    server = f"models.{MODEL}.server"
     with platform.restored(), steady(platform, 500) as load:
-        edit = platform.edit({f"models.{MODEL}.server.modelLoadTimeoutSeconds": "10", f"models.{MODEL}.server.memoryMib": "160"})
+        edit = platform.edit(
+            {
+                f"{server}.modelLoadTimeoutSeconds": "30",
+                f"{server}.nodeProvisioningSeconds": "0",
+                "images.triton": "localhost/inference-platform/none:1",
+            }
+        )
         assert not edit.result.ok
+        assert "magika-v1" in edit.result.log
         assert before <= {pod["metadata"]["uid"] for pod in platform.kube.ready_pods(NAMESPACE, STABLE)}
     assert_no_failures(load.report().raise_if_invalid())
+
+
+def test_a_broken_model_leaves_its_server_alive_and_unready_without_a_crash_loop(platform: Platform) -> None:
+    """C16: the pod template of the model server, with a model that cannot be loaded laid into it."""
+    with platform.kube.created([BROKEN_CONFIG, broken_server(platform)]):
+        started = wait_for(
+            "the server with the broken model has started",
+            lambda: platform.kube.find("pods", NAMESPACE, {labels.NAME: BROKEN}),
+            lambda pods: bool(pods) and any(status.get("started") for status in pods[0]["status"].get("containerStatuses", [])),
+            seconds=RESTART_SECONDS,
+        )[0]
+        # Three times what its liveness probe tolerates.
+        time.sleep(3 * 30)
+        pod = platform.kube.get("pods", started["metadata"]["name"], NAMESPACE)
+        assert pod is not None
+        (container,) = pod["status"]["containerStatuses"]
+        assert container["restartCount"] == 0
+        assert container["ready"] is False
+        assert platform.kube.pod_call("GET", pod, HTTP_PORT, LIVE_PATH.lstrip("/")) == ""
+        with pytest.raises(httpx.HTTPStatusError):
+            platform.kube.pod_call("GET", pod, HTTP_PORT, READY_PATH.lstrip("/"))
+
+
+BROKEN = "broken-model"
+BROKEN_CONFIG: Manifest = {
+    "apiVersion": "v1",
+    "kind": "ConfigMap",
+    "metadata": {"name": BROKEN, "namespace": NAMESPACE},
+    "data": {CONFIG_FILE: f'name: "{MODEL}"\nbackend: "no-such-backend"\n'},
+}
+
+
+def broken_server(platform: Platform) -> Manifest:
+    """The live Deployment under another name, apart from the model's Service, with the broken configuration in the place of its own."""
+    live = platform.kube.get("deployments", f"{MODEL}-v1", NAMESPACE)
+    assert live is not None
+    template = live["spec"]["template"]
+    own = {labels.NAME: BROKEN}
+    volumes = [{**volume, "configMap": {"name": BROKEN}} if "configMap" in volume else volume for volume in template["spec"]["volumes"]]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": BROKEN, "namespace": NAMESPACE},
+        "spec": {"selector": {"matchLabels": own}, "template": {"metadata": {"labels": own}, "spec": {**template["spec"], "volumes": volumes}}},
+    }
