@@ -1,4 +1,4 @@
-"""What cannot be is refused by the real command line: exit code, message, and resources that are the same to the byte."""
+"""What cannot be is refused by the real command line: exit code, message, and a state whose resources are the same."""
 
 import json
 import socket
