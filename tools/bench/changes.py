@@ -41,7 +41,7 @@ def new_split(site: Site, port: int) -> tuple[Figure, ...]:
             _, seconds = site.up(weight=weight)
             returned = time.monotonic()
             time.sleep(SETTLE_SECONDS)
-        report = load.report()
+        report = load.report().raise_if_invalid()
         if report.failures:
             raise ToolError(f"requests failed during the edit\n{report}", "see make status")
         last_old = max(sample.sent for sample in report.samples if sample.answer.version == old)

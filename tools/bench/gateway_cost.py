@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 
 from loadtests.engine import Load
-from loadtests.errors import LoadError
 from loadtests.plan import Plan
 from loadtests.report import Report
 from loadtests.target import Target
@@ -46,14 +45,10 @@ def compare(gateway: Target, direct: Target) -> tuple[float, tuple[Figure, ...]]
 
 
 def measure(gateway: Target, direct: Target, rate: float) -> tuple[Figure, ...]:
-    """Latency both ways in ms, and their ratio, as figures over ROUNDS rounds. Raises ToolError for a failed request or a run that is invalid."""
+    """Latency both ways in ms, and their ratio, as figures over ROUNDS rounds. Raises ToolError for a failed request, LoadError for an invalid run."""
     times, ratios = [], []
     for _ in range(ROUNDS):
-        report = run((gateway, direct), rate, ROUND_SECONDS)
-        try:
-            report.raise_if_invalid()
-        except LoadError as error:
-            raise ToolError(error.message, error.hint) from error
+        report = run((gateway, direct), rate, ROUND_SECONDS).raise_if_invalid()
         if report.failures:
             raise ToolError(f"requests failed while measuring\n{report}", "see make status")
         through, past = report.target(gateway.name), report.target(direct.name)
