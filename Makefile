@@ -2,7 +2,8 @@
 # Everything they make lies outside the clone, under ~/.cache/inference-platform (INFERENCE_PLATFORM_CACHE moves it); `.venv` is a link into it.
 SHELL := /bin/bash
 PYTHON ?= python3
-CLUSTER ?= local
+# A shell that did `make env CLUSTER=two` goes on with that cluster.
+CLUSTER ?= $(or $(INFERENCE_PLATFORM_CLUSTER),local)
 CONTEXT ?=
 PY := .venv/bin/python
 export INFERENCE_PLATFORM_CLUSTER := $(CLUSTER)

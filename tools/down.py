@@ -21,7 +21,7 @@ def down(target: Target) -> None:
         stack = local_stack(variables(target, toolchain), toolchain)
         # An update that was killed has left its lock, one that failed early no stack at all.
         stack.ensure()
-        stack.check("destroy", "--yes", "--skip-preview")
+        stack.destroy()
         shutil.rmtree(target.folder)
     print(f"{target.context}: nothing of the platform is left")
 

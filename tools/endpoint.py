@@ -1,9 +1,7 @@
 """Where the running platform answers, and how to ask it."""
 
 import http.client
-import json
 import shlex
-import subprocess
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +13,7 @@ from tools.cluster.spec import Layout
 from tools.cluster.state import State
 from tools.environment import local_stack, variables
 from tools.errors import ToolError
+from tools.own_cluster import items
 from tools.target import Target
 from tools.toolchain import Toolchain
 
@@ -34,7 +33,7 @@ class Endpoint:
     def curl(self, file: str) -> str:
         """The command a person can run for any file: the body is the file itself (Triton's raw binary request).
 
-        The answer ends in the label, behind the binary score; `grep` takes it off.
+        The answer ends in the label, behind the binary score, whose bytes may look like a line of their own.
         """
         return " ".join(
             [
@@ -44,7 +43,7 @@ class Endpoint:
                 f"-H '{JSON_LENGTH_HEADER}: 0'",
                 f"--data-binary @{shlex.quote(file)}",
                 f"http://{self.address}:{self.port}{infer_path(SIGNATURE.model)}",
-                "| grep -ao '[a-z0-9_-]*$'",
+                "| grep -ao '[a-z0-9_-]*$' | tail -n 1",
             ]
         )
 
@@ -102,11 +101,7 @@ def gateway_address(target: Target, toolchain: Toolchain) -> str:
 
 def node_address(target: Target, toolchain: Toolchain) -> str:
     """The first node's external address, else its internal one. Raises ToolError."""
-    command = [str(toolchain.path("kubectl")), "--kubeconfig", target.kubeconfig, "--context", target.context, "get", "nodes", "-o", "json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode != 0:
-        raise ToolError(f"the nodes of {target.context} cannot be listed: {done.stderr.strip()}", "is the cluster reachable? kubectl get nodes")
-    addresses = {entry["type"]: entry["address"] for node in json.loads(done.stdout)["items"] for entry in node["status"]["addresses"]}
+    addresses = {entry["type"]: entry["address"] for node in items(target, toolchain, "nodes") for entry in node["status"]["addresses"]}
     found = addresses.get("ExternalIP") or addresses.get("InternalIP")
     if found is None:
         raise ToolError(f"no node of {target.context} has an address", "kubectl get nodes -o wide")

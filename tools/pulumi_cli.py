@@ -95,17 +95,26 @@ class PulumiStack:
         return done.stdout
 
     def deploy(self) -> None:
-        """`pulumi up --refresh` with its own progress display: what was deleted or changed by hand, or lost to a kill, is repaired too.
+        """`pulumi up --refresh`: what was deleted or changed by hand, or lost to a kill, is repaired too. Raises ToolError when it fails."""
+        self._visibly("up", "--refresh")
 
-        Raises ToolError when it fails, after Pulumi has said why.
-        """
-        done = subprocess.run(self.command("up", "--yes", "--skip-preview", "--refresh", "--suppress-progress"), cwd=self.project, env=self._environment(), check=False)
-        if done.returncode != 0:
-            raise ToolError("`pulumi up` failed", "the lines above say why; `make up` again goes on from here")
+    def destroy(self) -> None:
+        """`pulumi destroy`. Raises ToolError when it fails."""
+        self._visibly("destroy")
+
+    def _visibly(self, operation: str, *flags: str) -> None:
+        """With Pulumi's own display, which says what it does and why it fails."""
+        command = self.command(operation, "--yes", "--skip-preview", "--suppress-progress", *flags)
+        if subprocess.run(command, cwd=self.project, env=self._environment(), check=False).returncode != 0:
+            raise ToolError(f"`pulumi {operation}` failed", "the lines above say why; the same command goes on from here")
 
     def set_config(self, path: str, value: str) -> None:
         """`pulumi config set --path <path> <value>`, as a person types it; a negative value needs the `--`."""
         self.check("config", "set", "--path", "--", path, value)
+
+    def remove_config(self, path: str) -> None:
+        """`pulumi config rm --path <path>`: the key and all below it."""
+        self.check("config", "rm", "--path", "--", path)
 
     def outputs(self) -> dict[str, Any]:
         outputs: dict[str, Any] = json.loads(self.check("stack", "output", "--json"))
@@ -142,8 +151,12 @@ def changed_resources(events: list[dict[str, Any]]) -> tuple[tuple[str, str], ..
 
 def dead_locks(backend: Path) -> list[Path]:
     """Locks of the file backend whose owner ran on this machine and is gone; a lock of another machine is never judged."""
-    return [lock for lock in backend.glob(".pulumi/locks/**/*.json") if _owner_is_gone(json.loads(lock.read_text()))]
+    return [lock for lock in backend.glob(".pulumi/locks/**/*.json") if _owner_is_gone(lock)]
 
 
-def _owner_is_gone(lock: Mapping[str, Any]) -> bool:
+def _owner_is_gone(file: Path) -> bool:
+    try:
+        lock = json.loads(file.read_text())
+    except (FileNotFoundError, ValueError):
+        return False  # its owner is taking it away, or has just begun to write it
     return lock.get("hostname") == socket.gethostname() and not Path(f"/proc/{lock.get('pid')}").exists()

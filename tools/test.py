@@ -62,7 +62,9 @@ class Tally:
 
     def _count(self, report: Path) -> None:
         for case in ET.parse(report).iter("testcase"):  # noqa: S314  (pytest wrote it a moment ago)
-            tier = case.get("classname", "").split(".")[1]
+            # A file that could not be collected has no class name, and its path as its name.
+            where = case.get("classname") or case.get("name") or "tests.unknown"
+            tier = where.removeprefix("tests").strip("./").replace("/", ".").split(".")[0]
             outcome = next((OUTCOMES[child.tag] for child in case if child.tag in OUTCOMES), "passed")
             self.tiers[tier][outcome] += 1
 

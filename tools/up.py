@@ -12,7 +12,9 @@ from tools.cluster.spec import ClusterSpec
 from tools.endpoint import Endpoint, find_endpoint
 from tools.environment import local_stack, variables
 from tools.images import ImageArchive, ensure_images
+from tools.images.buildah import check_machine
 from tools.images.load import bring_images, check_way
+from tools.own_cluster import check_vacant
 from tools.predict import demonstrate
 from tools.target import Target, command_line, target_of
 from tools.toolchain import Toolchain, charts, ensure
@@ -40,6 +42,7 @@ def check(target: Target, registry: str | None) -> None:
     if target.cluster is None:
         check_reachable(find_access([Path(part) for part in target.kubeconfig.split(os.pathsep)], target.context))
         check_way(target.context, registry)
+        check_machine()
     else:
         cluster.check(ClusterSpec(name=target.cluster))
 
@@ -47,6 +50,7 @@ def check(target: Target, registry: str | None) -> None:
 def prepare_cluster(target: Target, toolchain: Toolchain, images: dict[str, ImageArchive], registry: str | None) -> dict[str, str]:
     """Start the local cluster, or take the user's own, put the images where its nodes find them, and return the images' references there."""
     if target.cluster is None:
+        check_vacant(target, toolchain)
         return bring_images(target.context, {name: image for name, image in images.items() if name not in NODE_IMAGES}, registry)
     node = cluster.NodeImages(pause=images["pause"].ref, coredns=images["coredns"].ref, archives=tuple(images[name].path for name in NODE_IMAGES))
     running = cluster.start(ClusterSpec(name=target.cluster), toolchain.path, node, say=lambda line: print(f"      {line}", flush=True))

@@ -9,10 +9,11 @@ import pytest
 
 from components import labels
 from loadtests.engine import Load
-from serving.contract import CONFIG_FILE, HTTP_PORT, LIVE_PATH, READY_PATH
+from serving.contract import HTTP_PORT, LIVE_PATH, READY_PATH
 from tests.e2e.kube import Kube, Manifest
 from tests.e2e.node_processes import kill_container
 from tests.e2e.platform import MODEL, NAMESPACE, Platform
+from tests.e2e.server_copies import ServerCopy
 from tests.e2e.traffic import assert_no_failures, counting_plan, over_grpc, over_http
 from tests.e2e.waits import wait_for
 
@@ -26,6 +27,7 @@ SETTLE_SECONDS = 20
 RESTART_SECONDS = 120
 # A killed container is out of the gateway's sight after one failed connection (time-out 0.25 s) and the next attempt.
 OUTAGE_SECONDS_MAX = 1.0
+BROKEN = ServerCopy(name="broken-model", config=f'name: "{MODEL}"\nbackend: "no-such-backend"\n')
 
 
 @pytest.fixture(scope="module")
@@ -99,13 +101,9 @@ def test_a_version_that_does_not_come_up_fails_the_update_and_the_old_pods_serve
     before = {pod["metadata"]["uid"] for pod in platform.kube.ready_pods(NAMESPACE, STABLE)}
     server = f"models.{MODEL}.server"
     with platform.restored(), steady(platform, 500) as load:
-        edit = platform.edit(
-            {
-                f"{server}.modelLoadTimeoutSeconds": "30",
-                f"{server}.nodeProvisioningSeconds": "0",
-                "images.triton": "localhost/inference-platform/none:1",
-            }
-        )
+        # Short times, so that the rollout is given up after a minute.
+        values = {f"{server}.modelLoadTimeoutSeconds": "10", f"{server}.nodeProvisioningSeconds": "0", f"{server}.maxRequestSeconds": "5"}
+        edit = platform.edit({**values, "images.triton": "localhost/inference-platform/none:1"})
         assert not edit.result.ok
         assert "magika-v1" in edit.result.log
         assert before <= {pod["metadata"]["uid"] for pod in platform.kube.ready_pods(NAMESPACE, STABLE)}
@@ -114,10 +112,10 @@ def test_a_version_that_does_not_come_up_fails_the_update_and_the_old_pods_serve
 
 def test_a_broken_model_leaves_its_server_alive_and_unready_without_a_crash_loop(platform: Platform) -> None:
     """C16: the pod template of the model server, with a model that cannot be loaded laid into it."""
-    with platform.kube.created([BROKEN_CONFIG, broken_server(platform)]):
+    with platform.kube.created(BROKEN.manifests(platform)):
         started = wait_for(
             "the server with the broken model has started",
-            lambda: platform.kube.find("pods", NAMESPACE, {labels.NAME: BROKEN}),
+            lambda: platform.kube.find("pods", NAMESPACE, BROKEN.selector),
             lambda pods: bool(pods) and any(status.get("started") for status in pods[0]["status"].get("containerStatuses", [])),
             seconds=RESTART_SECONDS,
         )[0]
@@ -131,27 +129,3 @@ def test_a_broken_model_leaves_its_server_alive_and_unready_without_a_crash_loop
         assert platform.kube.pod_call("GET", pod, HTTP_PORT, LIVE_PATH.lstrip("/")) == ""
         with pytest.raises(httpx.HTTPStatusError):
             platform.kube.pod_call("GET", pod, HTTP_PORT, READY_PATH.lstrip("/"))
-
-
-BROKEN = "broken-model"
-BROKEN_CONFIG: Manifest = {
-    "apiVersion": "v1",
-    "kind": "ConfigMap",
-    "metadata": {"name": BROKEN, "namespace": NAMESPACE},
-    "data": {CONFIG_FILE: f'name: "{MODEL}"\nbackend: "no-such-backend"\n'},
-}
-
-
-def broken_server(platform: Platform) -> Manifest:
-    """The live Deployment under another name, apart from the model's Service, with the broken configuration in the place of its own."""
-    live = platform.kube.get("deployments", f"{MODEL}-v1", NAMESPACE)
-    assert live is not None
-    template = live["spec"]["template"]
-    own = {labels.NAME: BROKEN}
-    volumes = [{**volume, "configMap": {"name": BROKEN}} if "configMap" in volume else volume for volume in template["spec"]["volumes"]]
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": BROKEN, "namespace": NAMESPACE},
-        "spec": {"selector": {"matchLabels": own}, "template": {"metadata": {"labels": own}, "spec": {**template["spec"], "volumes": volumes}}},
-    }

@@ -1,6 +1,7 @@
 """Buildah with its store in the cache: no daemon, no network, no container runtime of the user's is touched."""
 
 import os
+import platform
 import shutil
 import subprocess
 from collections import deque
@@ -58,10 +59,18 @@ class Buildah:
                 raise ToolError(f"{what} failed:\n{''.join(tail)}", f"correct what is wrong (the whole log: {log}) and run the same command again")
 
 
+def check_machine() -> None:
+    """Raise ToolError, before anything is done, when images cannot be built on a machine like this."""
+    if platform.system() != "Linux" or os.geteuid() != 0:
+        raise ToolError(
+            "images are built on Linux as root (debootstrap and chroot need it)",
+            "run make in a Linux machine or container as root, with your kubeconfig: make up CONTEXT=<kube context>",
+        )
+
+
 def check_programs() -> None:
     """Raise ToolError, before anything is built, when this machine cannot build images."""
+    check_machine()
     missing = [program for program in ("buildah", "debootstrap") if not shutil.which(program)]
     if missing:
         raise ToolError(f"programs that build images are missing: {', '.join(missing)}", f"apt-get install {' '.join(missing)}")
-    if os.geteuid() != 0:
-        raise ToolError("images are built as root (debootstrap and chroot need it)", "use sudo, or run this inside a container")
