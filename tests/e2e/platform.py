@@ -59,11 +59,13 @@ class Platform:
     def authority(self) -> str:
         return f"{MODEL}.{self.config()['gateway']['domain']}"
 
-    def edit(self, values: dict[str, str], *flags: str) -> Edit:
-        """What a person does: `pulumi config set --path` for each value, then `pulumi up`."""
+    def edit(self, values: dict[str, str], *flags: str, without: tuple[str, ...] = ()) -> Edit:
+        """What a person does: `pulumi config set --path` for each value and `config rm` for each key in `without`, then `pulumi up`."""
         began = time.monotonic()
         for path, value in values.items():
             self.stack.set_config(path, value)
+        for path in without:
+            self.stack.remove_config(path)
         result = self.stack.up(*flags)
         return Edit(began, time.monotonic(), result)
 

@@ -7,40 +7,25 @@ from subprocess import Popen
 
 import pytest
 
-from components import labels
-from tests.e2e.platform import MODEL, NAMESPACE, Platform
+from tests.e2e.inventory import inventory
+from tests.e2e.platform import MODEL, Platform
 from tests.e2e.traffic import PROPAGATION_SECONDS
 from tests.e2e.waits import wait_for
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
-KINDS = (
-    "deployments",
-    "services",
-    "configmaps",
-    "serviceaccounts",
-    "poddisruptionbudgets",
-    "virtualservices",
-    "destinationrules",
-)
 BEGIN_SECONDS = 60
 END_SECONDS = 120
 
 
-def inventory(platform: Platform) -> set[tuple[str, str]]:
-    """(kind, name) of everything of ours in the models' namespace."""
-    ours = {labels.PART_OF: labels.PLATFORM}
-    return {(kind, found["metadata"]["name"]) for kind in KINDS for found in platform.kube.find(kind, NAMESPACE, ours)}
-
-
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
 def test_an_interrupted_update_is_completed_by_the_next_one(platform: Platform, how: signal.Signals) -> None:
-    before = inventory(platform)
+    before = inventory(platform.kube)
     with platform.restored():
         # New ConfigMaps come first, then two rollouts that take seconds: the first ConfigMap says that the update is in its middle.
         platform.stack.set_config(f"models.{MODEL}.batching.maxQueueDelayMicroseconds", "100")
         running = platform.stack.start("up", "--yes", "--skip-preview")
-        wait_for("the update has begun", lambda: inventory(platform), lambda now: now != before, seconds=BEGIN_SECONDS)
+        wait_for("the update has begun", lambda: inventory(platform.kube), lambda now: now != before, seconds=BEGIN_SECONDS)
         assert running.poll() is None, "the update was over before it could be interrupted"
         os.killpg(running.pid, how)
         output = end_of(running)
@@ -52,7 +37,7 @@ def test_an_interrupted_update_is_completed_by_the_next_one(platform: Platform, 
         again = platform.stack.up()
         assert (again.ok, again.changes) == (True, ()), again.log
     time.sleep(PROPAGATION_SECONDS)
-    assert inventory(platform) == before
+    assert inventory(platform.kube) == before
 
 
 def end_of(running: Popen[str]) -> str:
