@@ -24,6 +24,10 @@ PACKAGE = re.compile(r"^[A-Za-z0-9][\w.\-~]*(/[\w.\-~+]+)*$")
 VERSION_SUFFIX = re.compile(r"^v\d+$")
 
 
+# The compiler ends within a second; a linker that writes a large binary may take longer.
+END_SECONDS = 30.0
+
+
 def bin_directory(group: Group) -> Path:
     """Where the programs of a group are, once built: one place for each content of its go.mod, go.sum, sources and build flags."""
     return toolchain_dir() / f"{group.name}-{group.key}" / "bin"
@@ -109,6 +113,8 @@ def stream_errors(command: list[str], directory: Path, on_line: Callable[[str], 
             return process.wait()
         except BaseException:
             os.killpg(process.pid, signal.SIGTERM)
+            # Popen's own exit waits a quarter of a second for an interrupted child; the next run must not meet this one's compiler.
+            process.wait(END_SECONDS)
             raise
 
 
