@@ -19,6 +19,7 @@ from tools.cli import Steps, run_main
 from tools.cluster.kubectl import Kubectl
 from tools.endpoint import SIGNATURE
 from tools.environment import LOCAL_STACK, local_stack, variables
+from tools.errors import ToolError
 from tools.paths import REPO
 from tools.target import Target as Place
 from tools.target import command_line, target_of
@@ -47,7 +48,8 @@ def site_of(target: Place, toolchain: Toolchain) -> Iterator[Site]:
             yield site
         finally:
             site.close_direct()
-            stack.up()
+            if not (restored := stack.up()).ok:
+                raise ToolError(f"the platform could not be put back as it was:\n{restored.log}", "make up")
 
 
 def measure(site: Site) -> tuple[list[Figure], list[str]]:
