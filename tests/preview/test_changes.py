@@ -1,5 +1,6 @@
 """What an edit of the stack file does to a running platform, as the engine plans and does it."""
 
+import json
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -93,3 +94,18 @@ def test_promotion_touches_the_route_and_removes_the_old_version(edited: Project
     kinds = changed_kinds(result)
     assert [kind for operation, kind in kinds if operation == "update"] == ["VirtualService"]
     assert not [kind for operation, kind in kinds if operation not in {"update", "delete"}]
+
+
+def test_a_model_without_pods_is_not_waited_for_and_every_other_is(edited: Project) -> None:
+    """C03 (pulumi/pulumi-kubernetes#605, #712): neither its Deployment nor its Service, which has no endpoint, holds an update up."""
+    edited.edit("models.idle", {"tritonName": "magika", "version": 1, "server": {"replicas": 0}, "slo": {"p99Ms": 200, "errorRatio": 0.01}})
+    result = edited.stack.up()
+    assert result.ok, result.log
+    assert {operation for operation, _ in changed_kinds(result)} == {"create"}
+    resources = json.loads(edited.resources())
+    unawaited = {
+        (entry["type"].rsplit(":", 1)[-1], entry["inputs"]["metadata"]["name"])
+        for entry in resources
+        if "pulumi.com/skipAwait" in entry.get("inputs", {}).get("metadata", {}).get("annotations", {})
+    }
+    assert unawaited == {("Deployment", "idle-v1"), ("Service", "idle")}
