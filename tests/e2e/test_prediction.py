@@ -1,6 +1,7 @@
 """Predictions through the gateway, as a caller outside the cluster makes them."""
 
 import json
+import time
 from collections.abc import Iterator
 
 import grpc
@@ -8,14 +9,19 @@ import httpx
 import pytest
 from tritonclient.grpc import service_pb2
 
+from components import labels
 from loadtests.engine import Load
-from loadtests.payloads import Document, grpc_infer, http_json, http_raw, read_grpc, read_http
+from loadtests.payloads import Document, grpc_infer, http_json, http_raw, infer_path, read_grpc, read_http
 from serving.contract import GRPC_SERVICE, JSON_LENGTH_HEADER
-from tests.e2e.platform import MODEL, Platform
+from tests.e2e.platform import MODEL, NAMESPACE, Platform
 from tests.e2e.traffic import DOCUMENTS, PYTHON, assert_no_failures, counting_plan, gateway, over_grpc, over_http
 from tools.endpoint import SIGNATURE
 
 pytestmark = pytest.mark.e2e
+
+BATCH = 4
+FORM_BYTES = 5 * 1024 * 1024
+FORM_SECONDS = 3
 
 
 @pytest.fixture
@@ -94,6 +100,35 @@ def test_what_controls_the_server_is_not_exposed_over_grpc(channel: grpc.Channel
     with pytest.raises(grpc.RpcError) as raised:
         call(channel, method, b"")
     assert raised.value.code() is grpc.StatusCode.UNIMPLEMENTED
+
+
+def test_a_batch_has_its_own_axis_in_the_shape_of_a_request(http: httpx.Client) -> None:
+    """C15 (triton-inference-server/server#1338, #7056): the first axis counts the items, and a shape without it is the caller's error."""
+    path = infer_path(MODEL)
+    tensor = {"name": SIGNATURE.input, "datatype": "BYTES"}
+    batch = http.post(path, json={"inputs": [{**tensor, "shape": [BATCH, 1], "data": ["hello"] * BATCH}]})
+    assert batch.status_code == httpx.codes.OK, batch.text
+    [answers] = [output["data"] for output in batch.json()["outputs"] if output["name"] == SIGNATURE.output]
+    assert answers == ["txt"] * BATCH
+    single = http.post(path, json={"inputs": [{**tensor, "shape": [1], "data": ["hello"]}]})
+    assert httpx.codes.is_client_error(single.status_code), f"{single.status_code} {single.text}"
+
+
+def test_a_form_is_refused_before_it_reaches_a_server(platform: Platform, http: httpx.Client) -> None:
+    """What curl sends unless told otherwise. Of this size and type, it would end the server by SIGSEGV."""
+    before = restarts(platform)
+    answer = http.post(infer_path(MODEL), content=bytes(FORM_BYTES), headers={"Content-Type": "application/x-www-form-urlencoded"})
+    assert answer.status_code == httpx.codes.UNSUPPORTED_MEDIA_TYPE
+    assert "application/octet-stream" in answer.text
+    # A container that ended is counted once the kubelet has seen it.
+    time.sleep(FORM_SECONDS)
+    assert restarts(platform) == before
+
+
+def restarts(platform: Platform) -> dict[str, int]:
+    """Restarts of each of the model's pods."""
+    pods = platform.kube.find("pods", NAMESPACE, labels.model_selector(MODEL))
+    return {pod["metadata"]["uid"]: pod["status"]["containerStatuses"][0]["restartCount"] for pod in pods}
 
 
 def test_a_host_that_is_no_model_of_ours_is_not_served(http: httpx.Client) -> None:
