@@ -27,6 +27,12 @@ GRPC_METHOD_GROUPS = ("Model", "Server")
 # The same over HTTP: these of /v2/models/<model>[/versions/<n>]/..., and nothing of repository, shared memory, trace, logging.
 HTTP_MODEL_VERBS = ("ready", "infer", "generate", "generate_stream", "config", "stats")
 
+# A length in bytes below MAX_JSON_BYTES, as a header's value.
+MAX_JSON_DIGITS = 5
+MAX_JSON_BYTES = 10**MAX_JSON_DIGITS
+SMALL = {"regex": f"[0-9]{{1,{MAX_JSON_DIGITS}}}"}
+LONG_JSON = f"JSON is limited to {MAX_JSON_BYTES - 1} bytes of known length: send tensors as binary data, with Inference-Header-Content-Length"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
@@ -66,7 +72,7 @@ def build_virtual_service(route: Route) -> dict[str, Any]:
         "spec": {
             "hosts": [external_host(identity, route.routing, route.domain), identity.host],
             "gateways": [route.gateway, MESH],
-            "http": [_http_route(route, "grpc", grpc, GRPC_PORT), _refuse_forms(), _http_route(route, "http", http, HTTP_PORT)],
+            "http": [_http_route(route, "grpc", grpc, GRPC_PORT), *_refusals(), _http_route(route, "http", http, HTTP_PORT)],
         },
     }
 
@@ -104,16 +110,29 @@ def _http_route(route: Route, name: str, match: list[dict[str, Any]], port: int)
     }
 
 
-def _refuse_forms() -> dict[str, Any]:
-    """No form reaches a server: Triton 2.51 ends by SIGSEGV on a body of 4 MB of this type, which is what curl sends unless told otherwise."""
-    return {
-        "name": "no-forms",
-        "match": [{"headers": {"content-type": {"regex": "(?i)application/x-www-form-urlencoded.*"}}}],
-        "directResponse": {
-            "status": HTTPStatus.UNSUPPORTED_MEDIA_TYPE.value,
-            "body": {"string": "send Content-Type: application/octet-stream or application/json\n"},
-        },
-    }
+def _refusals() -> list[dict[str, Any]]:
+    """What ends a server (Triton 2.51, by SIGSEGV) and therefore never reaches one.
+
+    A form of 4 MB, which is what curl sends unless told otherwise. JSON nested so deep that reading it overflows the stack (the servers have one for
+    MAX_JSON_BYTES): be it the whole body, the part that Inference-Header-Content-Length counts (`generate` does not heed that header), or what a
+    compressed body grows to. A body of unknown length counts as long.
+    """
+    short_body = {"content-length": SMALL}
+    forms = [{"headers": {"content-type": {"regex": "(?i)application/x-www-form-urlencoded.*"}}}]
+    compressed = [{"headers": {"content-encoding": {"regex": "(?i).*(gzip|deflate).*"}}}]
+    long_json = [
+        {"method": {"exact": "POST"}, "withoutHeaders": {**short_body, "inference-header-content-length": SMALL}},
+        {"method": {"exact": "POST"}, "uri": {"regex": ".*/generate(_stream)?"}, "withoutHeaders": short_body},
+    ]
+    return [
+        _refuse("no-forms", forms, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send Content-Type: application/octet-stream or application/json"),
+        _refuse("no-compression", compressed, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body uncompressed"),
+        _refuse("no-long-json", long_json, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, LONG_JSON),
+    ]
+
+
+def _refuse(name: str, match: list[dict[str, Any]], status: HTTPStatus, way_out: str) -> dict[str, Any]:
+    return {"name": name, "match": match, "directResponse": {"status": status.value, "body": {"string": f"{way_out}\n"}}}
 
 
 def _retries(routing: RoutingSpec) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Objects of a Triton server: what they say and what they leave out."""
 
+import subprocess
+
 import pytest
 
 from components.core.node_pool import GpuNodePoolSpec
@@ -7,6 +9,7 @@ from components.core.rollout import Demand, ReplicaRange
 from components.errors import ManifestError
 from components.inference.placement import PoolUse
 from components.inference.plan import plan_versions
+from components.inference.pod_manifest import SHM_PATH
 from components.inference.ports import SERVICE_PORTS, check_port_names
 from components.inference.triton_manifest import build_config_map, build_deployment, build_disruption_budget, build_service
 from tests.unit.components.inference.models import IDENTITY, PBTXT, plan, server, version
@@ -180,3 +183,22 @@ def test_pods_meet_the_restricted_standard():
         "capabilities": {"drop": ["ALL"]},
     }
     assert not [volume for volume in spec["volumes"] if "hostPath" in volume]
+
+
+def test_a_server_starts_with_a_stack_for_deep_json_and_without_the_shared_memory_of_the_one_before(tmp_path):
+    """C18: the volume outlives the container, and a killed server removes none of its regions; the third start would find it full."""
+    left, other = tmp_path / "triton_python_backend_shm_region_1", tmp_path / "other"
+    left.touch()
+    other.touch()
+    (tmp_path / "tritonserver").write_text('#!/bin/sh\necho $$ $(ulimit -s) "$@"\n')
+    (tmp_path / "tritonserver").chmod(0o755)
+    shell, option, script, name = pod()["containers"][0]["command"]
+    started = subprocess.Popen(
+        [shell, option, script.replace(SHM_PATH, str(tmp_path)), name, "--one", "two words"],
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    said, _ = started.communicate(timeout=10)
+    assert said.split(maxsplit=1) == [str(started.pid), "65536 --one two words\n"], "the server takes the shell's place and gets every argument"
+    assert (left.exists(), other.exists()) == (False, True)

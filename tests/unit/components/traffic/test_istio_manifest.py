@@ -61,6 +61,71 @@ def test_a_form_is_refused_before_any_http_route_since_a_large_one_ends_the_serv
     assert names.index("no-forms") < names.index("http")
 
 
+LONG, SHORT = "100000", "99999"
+
+
+def answer(headers, method="POST", path="/v2/models/magika.v_1/infer"):
+    """The status the gateway itself answers an HTTP request with; None when it goes to a server."""
+    for route in virtual_service()["spec"]["http"]:
+        if route["name"] != "grpc" and any(takes(match, headers, method, path) for match in route["match"]):
+            return route.get("directResponse", {}).get("status")
+    raise AssertionError(path)
+
+
+def takes(match, headers, method, path):
+    """As Envoy decides: every condition holds; an absent header is an empty one."""
+    wanted = [re.fullmatch(rule["regex"], headers.get(name, "")) for name, rule in match.get("headers", {}).items()]
+    unwanted = [re.fullmatch(rule["regex"], headers.get(name, "")) for name, rule in match.get("withoutHeaders", {}).items()]
+    return (
+        all(wanted)
+        and not any(unwanted)
+        and match.get("method", {"exact": method})["exact"] == method
+        and matches(match.get("uri", {"prefix": "/"}), path)
+    )
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"content-length": SHORT},
+        {"content-length": LONG, "inference-header-content-length": "0"},
+        {"inference-header-content-length": "0"},
+        {"content-length": LONG, "inference-header-content-length": SHORT},
+    ],
+)
+def test_short_json_and_binary_bodies_of_any_length_reach_a_server(headers):
+    assert answer(headers) is None
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"content-length": LONG},
+        {},
+        {"content-length": LONG, "inference-header-content-length": LONG},
+        {"content-length": LONG, "inference-header-content-length": "-1"},
+        {"content-length": LONG, "inference-header-content-length": "1e9"},
+    ],
+)
+def test_json_long_enough_to_overflow_the_servers_stack_is_refused(headers):
+    assert answer(headers) == 413
+
+
+@pytest.mark.parametrize("verb", ["generate", "generate_stream"])
+def test_generate_reads_the_whole_body_as_json_whatever_the_header_says(verb):
+    headers = {"content-length": LONG, "inference-header-content-length": "0"}
+    assert answer(headers, path=f"/v2/models/magika.v_1/versions/1/{verb}") == 413
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "identity, gzip"])
+def test_a_compressed_body_is_refused_since_nothing_limits_what_it_grows_to(encoding):
+    assert answer({"content-length": SHORT, "content-encoding": encoding}) == 415
+
+
+def test_a_question_without_a_body_is_never_long():
+    assert answer({}, method="GET", path="/v2/health/ready") is None
+
+
 @pytest.mark.parametrize("method", ["ModelInfer", "ModelStreamInfer", "ModelReady", "ModelMetadata", "ModelConfig", "ServerLive", "ServerReady"])
 def test_grpc_inference_health_and_metadata_go_to_the_grpc_port(method):
     assert port_for(f"/inference.GRPCInferenceService/{method}") == 8001
