@@ -8,7 +8,7 @@ CONTEXT ?=
 PY := .venv/bin/python
 export INFERENCE_PLATFORM_CLUSTER := $(CLUSTER)
 
-.PHONY: help up down status env predict cluster cluster-stop check format lint types imports unit preview e2e test bench toolchain images schema venv
+.PHONY: help up down status env predict load cluster cluster-stop check format lint types imports unit preview e2e test bench toolchain images schema venv
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -30,6 +30,9 @@ env: venv ## shell settings for pulumi and kubectl: eval "$$(make env)"
 
 predict: venv ## classify FILE (default README.md) through the gateway, over HTTP and gRPC
 	@$(PY) -m tools.predict "$(or $(FILE),README.md)"
+
+load: venv ## open-loop traffic through the gateway: RATE requests per second (50) for SECONDS (20)
+	@$(PY) -m tools.load --rate $(or $(RATE),50) --seconds $(or $(SECONDS),20)
 
 cluster: venv ## only the local Kubernetes (NODES=2 for a second node)
 	@$(PY) -m tools.cluster start --name $(CLUSTER) $(if $(NODES),--nodes $(NODES))
