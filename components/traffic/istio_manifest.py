@@ -121,7 +121,7 @@ def _refusals() -> list[dict[str, Any]]:
     forms = [{"headers": {"content-type": {"regex": "(?i)application/x-www-form-urlencoded.*"}}}]
     compressed = [{"headers": {"content-encoding": {"regex": "(?i).*(gzip|deflate).*"}}}]
     long_json = [
-        {"method": {"exact": "POST"}, "withoutHeaders": {**short_body, "inference-header-content-length": SMALL}},
+        {"method": {"exact": "POST"}, "uri": {"prefix": "/v2/"}, "withoutHeaders": {**short_body, "inference-header-content-length": SMALL}},
         {"method": {"exact": "POST"}, "uri": {"regex": ".*/generate(_stream)?"}, "withoutHeaders": short_body},
     ]
     return [

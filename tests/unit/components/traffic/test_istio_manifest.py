@@ -69,7 +69,7 @@ def answer(headers, method="POST", path="/v2/models/magika.v_1/infer"):
     for route in virtual_service()["spec"]["http"]:
         if route["name"] != "grpc" and any(takes(match, headers, method, path) for match in route["match"]):
             return route.get("directResponse", {}).get("status")
-    raise AssertionError(path)
+    return 404
 
 
 def takes(match, headers, method, path):
@@ -124,6 +124,11 @@ def test_a_compressed_body_is_refused_since_nothing_limits_what_it_grows_to(enco
 
 def test_a_question_without_a_body_is_never_long():
     assert answer({}, method="GET", path="/v2/health/ready") is None
+
+
+def test_a_grpc_method_that_is_not_served_is_unknown_and_not_long():
+    """404 reaches the caller as UNIMPLEMENTED; a request of gRPC never says its length."""
+    assert answer({}, path="/inference.GRPCInferenceService/RepositoryIndex") == 404
 
 
 @pytest.mark.parametrize("method", ["ModelInfer", "ModelStreamInfer", "ModelReady", "ModelMetadata", "ModelConfig", "ServerLive", "ServerReady"])
