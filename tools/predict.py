@@ -10,11 +10,12 @@ from pathlib import Path
 import tritonclient.grpc as triton
 
 from loadtests.payloads import Prediction
+from tools import cluster
 from tools.cli import run_main
 from tools.endpoint import SAMPLES, Endpoint, find_endpoint
 from tools.errors import ToolError
 from tools.paths import REPO
-from tools.target import command_line, target_of
+from tools.target import Target, command_line, target_of
 from tools.toolchain import ensure
 
 # The gateway learns of its first route within a second or two of `pulumi up`; the rest is margin for a loaded machine.
@@ -65,11 +66,18 @@ def classify(file: Path, find: Callable[[], Endpoint]) -> None:
     print(endpoint.curl(str(file)))
 
 
+def running_endpoint(target: Target) -> Endpoint:
+    """Where the platform answers. A local cluster that does not run is a ToolError: its address is then anybody's, and what answers there would mislead."""
+    if target.cluster is not None and (state := cluster.status(target.cluster).state) in {"absent", "stopped"}:
+        raise ToolError(f"the local cluster {target.cluster!r} does not run: {state}", "run make up")
+    return find_endpoint(target, ensure())
+
+
 def main() -> int:
     parser = command_line(__doc__)
     parser.add_argument("file", type=Path)
     arguments = parser.parse_args()
-    classify(arguments.file, lambda: find_endpoint(target_of(arguments), ensure()))
+    classify(arguments.file, lambda: running_endpoint(target_of(arguments)))
     return 0
 
 

@@ -22,6 +22,9 @@ from tools.toolchain.debian import IMAGE_PACKAGES, PACKAGES, ensure_packages
 
 # Images that only the local cluster's own nodes need.
 NODE_IMAGES = ("pause", "coredns")
+# The provider names a field manager at random per object and keeps the name in the state. An update that was killed may have made objects that its state
+# does not know; the next one would then be in conflict with that name for ever. On the local cluster nobody else's fields are at stake, so it takes them over.
+TAKE_OVER = {"PULUMI_K8S_ENABLE_PATCH_FORCE": "true"}
 
 
 def up(target: Target, registry: str | None = None) -> Endpoint:
@@ -59,7 +62,8 @@ def prepare_cluster(target: Target, toolchain: Toolchain, images: dict[str, Imag
 
 
 def deploy(target: Target, toolchain: Toolchain) -> None:
-    stack = local_stack(variables(target, toolchain), toolchain)
+    """`pulumi up`; objects that an interrupted one left unrecorded are taken over, on the local cluster alone. Raises ToolError."""
+    stack = local_stack({**variables(target, toolchain), **(TAKE_OVER if target.cluster is not None else {})}, toolchain)
     stack.ensure()
     stack.deploy()
 

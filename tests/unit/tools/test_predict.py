@@ -8,9 +8,11 @@ from tritonclient.grpc import InferenceServerException
 
 from loadtests.payloads import Prediction
 from tools import predict
+from tools.cluster.status import ClusterStatus
 from tools.endpoint import SAMPLES
 from tools.errors import ToolError
 from tools.paths import REPO
+from tools.target import local_target
 
 
 @dataclass
@@ -95,3 +97,12 @@ def test_no_answer_is_an_error_a_person_can_act_on(tmp_path):
 
 def test_the_samples_are_in_the_clone():
     assert [file for file in SAMPLES if not (REPO / file).is_file()] == []
+
+
+@pytest.mark.parametrize("state", ["absent", "stopped"])
+def test_a_cluster_that_does_not_run_is_said_and_nobody_is_asked(state, monkeypatch):
+    monkeypatch.setattr(predict.cluster, "status", lambda name: ClusterStatus(name=name, state=state))
+    monkeypatch.setattr(predict, "find_endpoint", lambda *_: pytest.fail("asked"))
+    with pytest.raises(ToolError, match=f"'local' does not run: {state}") as refused:
+        predict.running_endpoint(local_target("local"))
+    assert refused.value.hint == "run make up"

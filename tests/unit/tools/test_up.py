@@ -1,6 +1,7 @@
 """`make up` looks before it builds."""
 
 import socket
+from unittest.mock import Mock
 
 import pytest
 import yaml
@@ -74,3 +75,13 @@ def test_no_kubeconfig_is_an_error_a_person_can_act_on(tmp_path, monkeypatch):
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
     with pytest.raises(PlatformError, match="no kubeconfig at"):
         command.up(own_target("kind-dev"))
+
+
+@pytest.mark.parametrize(("target", "forced"), [(local_target("local"), "true"), (own_target("kind-dev"), None)], ids=["local", "own"])
+def test_objects_left_by_a_killed_update_are_taken_over_on_the_local_cluster_alone(target, forced, monkeypatch):
+    stack = Mock()
+    monkeypatch.setattr(command, "variables", lambda *_: {})
+    monkeypatch.setattr(command, "local_stack", stack)
+    command.deploy(target, Mock())
+    assert stack.call_args.args[0].get("PULUMI_K8S_ENABLE_PATCH_FORCE") == forced
+    stack.return_value.deploy.assert_called_once_with()
