@@ -11,7 +11,7 @@ export INFERENCE_PLATFORM_CLUSTER := $(CLUSTER)
 .PHONY: help up down status env predict load cluster cluster-stop check format lint types imports unit preview e2e test bench toolchain images schema venv
 
 help: ## this list
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/\$$\$$/$$/g' | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 venv:
 	@$(PYTHON) tools/bootstrap.py
@@ -29,7 +29,7 @@ env: venv ## shell settings for pulumi and kubectl: eval "$$(make env)"
 	@$(PY) -m tools.env $(if $(CONTEXT),--context $(CONTEXT))
 
 predict: venv ## classify FILE (default README.md) through the gateway, over HTTP and gRPC
-	@$(PY) -m tools.predict "$(or $(FILE),README.md)"
+	@$(PY) -m tools.predict $(if $(CONTEXT),--context $(CONTEXT)) "$(or $(FILE),README.md)"
 
 load: venv ## open-loop traffic through the gateway: RATE requests per second (50) for SECONDS (20)
 	@$(PY) -m tools.load --rate $(or $(RATE),50) --seconds $(or $(SECONDS),20)
