@@ -101,7 +101,7 @@ def test_the_samples_are_in_the_clone():
 
 @pytest.mark.parametrize("state", ["absent", "stopped"])
 def test_a_cluster_that_does_not_run_is_said_and_nobody_is_asked(state, monkeypatch):
-    monkeypatch.setattr(predict.cluster, "status", lambda name: ClusterStatus(name=name, state=state))
+    monkeypatch.setattr("tools.predict.cluster.status", lambda name: ClusterStatus(name=name, state=state))
     monkeypatch.setattr(predict, "find_endpoint", lambda *_: pytest.fail("asked"))
     with pytest.raises(ToolError, match=f"'local' does not run: {state}") as refused:
         predict.running_endpoint(local_target("local"))
