@@ -7,6 +7,11 @@ CLUSTER ?= $(or $(INFERENCE_PLATFORM_CLUSTER),local)
 CONTEXT ?=
 PY := .venv/bin/python
 export INFERENCE_PLATFORM_CLUSTER := $(CLUSTER)
+# A value as one word of the shell, whatever is in it.
+quoted = '$(subst ','\'',$(1))'
+# The argument of a variable the caller gave, empty too: `make down CONTEXT=$$UNSET` must not mean the local cluster.
+given = $(if $(filter-out file,$(firstword $(origin $(1)))),--$(2)=$(call quoted,$($(1))))
+CONTEXT_ARGUMENT = $(call given,CONTEXT,context)
 
 .PHONY: help up down status env predict load cluster cluster-stop check format lint types imports unit preview e2e test bench toolchain images schema venv
 
@@ -17,28 +22,28 @@ venv:
 	@$(PYTHON) tools/bootstrap.py
 
 up: venv ## toolchain, images, local cluster and the stack `local`; ends with a served prediction (CONTEXT=<kube context>: your own cluster)
-	@$(PY) -m tools.up $(if $(CONTEXT),--context $(CONTEXT)) $(if $(REGISTRY),--registry $(REGISTRY))
+	@$(PY) -m tools.up $(CONTEXT_ARGUMENT) $(if $(REGISTRY),--registry=$(call quoted,$(REGISTRY)))
 
 down: venv ## take the platform and the local cluster down; caches stay
-	@$(PY) -m tools.down $(if $(CONTEXT),--context $(CONTEXT))
+	@$(PY) -m tools.down $(CONTEXT_ARGUMENT)
 
 status: venv ## what runs: cluster, stack, models and their weights
-	@$(PY) -m tools.status $(if $(CONTEXT),--context $(CONTEXT))
+	@$(PY) -m tools.status $(CONTEXT_ARGUMENT)
 
 env: venv ## shell settings for pulumi and kubectl: eval "$$(make env)"
-	@$(PY) -m tools.env $(if $(CONTEXT),--context $(CONTEXT))
+	@$(PY) -m tools.env $(CONTEXT_ARGUMENT)
 
 predict: venv ## classify FILE (default README.md) through the gateway, over HTTP and gRPC
-	@$(PY) -m tools.predict $(if $(CONTEXT),--context $(CONTEXT)) "$(or $(FILE),README.md)"
+	@$(PY) -m tools.predict $(CONTEXT_ARGUMENT) $(call quoted,$(or $(FILE),README.md))
 
 load: venv ## open-loop traffic through the gateway: RATE requests per second (50) for SECONDS (20)
 	@$(PY) -m tools.load --rate $(or $(RATE),50) --seconds $(or $(SECONDS),20)
 
 cluster: venv ## only the local Kubernetes (NODES=2 for a second node)
-	@$(PY) -m tools.cluster start --name $(CLUSTER) $(if $(NODES),--nodes $(NODES))
+	@$(PY) -m tools.cluster start --name=$(call quoted,$(CLUSTER)) $(if $(NODES),--nodes=$(call quoted,$(NODES)))
 
 cluster-stop: venv ## stop the local Kubernetes, keep its state
-	@$(PY) -m tools.cluster stop --name $(CLUSTER)
+	@$(PY) -m tools.cluster stop --name=$(call quoted,$(CLUSTER))
 
 toolchain: venv ## find or build pulumi, Kubernetes, Istio
 	@$(PY) -m tools.toolchain ensure

@@ -26,14 +26,14 @@ class Access:
 def kubeconfig_paths(explicit: str | None) -> list[Path]:
     """The files kubectl would read: the given one, else those of $KUBECONFIG, else ~/.kube/config."""
     if explicit is not None:
-        return [Path(explicit).expanduser()]
+        return [Path(os.path.expanduser(explicit))]  # noqa: PTH111  Path.expanduser raises for a user that is not there
     listed = [part for part in os.environ.get("KUBECONFIG", "").split(os.pathsep) if part]
     return [Path(part) for part in listed] or [Path.home() / ".kube" / "config"]
 
 
 def find_access(paths: list[Path], context: str) -> Access:
     """The context's API server; AssetError names the contexts there are when this one is missing."""
-    documents = [_read(path) for path in paths if path.exists()]
+    documents = [document for path in paths if (document := _read(path)) is not None]
     where = ", ".join(map(str, paths))
     if not documents:
         raise AssetError(f"no kubeconfig at {where}", hint="set KUBECONFIG to one that has the context, or start the local cluster: make cluster")
@@ -48,6 +48,8 @@ def find_access(paths: list[Path], context: str) -> Access:
     if "server" not in cluster:
         raise AssetError(f"context {context!r} in {where} names no cluster with a server", hint="correct the kubeconfig")
     through_proxy = "proxy-url" in cluster or any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy"))
+    if not isinstance(cluster["server"], str):
+        raise AssetError(f"the server of context {context!r} in {where} is no address", hint="correct the kubeconfig")
     return Access(context=context, server=cluster["server"], through_proxy=through_proxy)
 
 
@@ -77,9 +79,12 @@ def _named(documents: list[dict[str, Any]], kind: str) -> dict[str, dict[str, An
     return {str(entry["name"]): {**entry[kind]} for document in reversed(documents) for entry in document.get(f"{kind}s") or []}
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, Any] | None:
+    """The document of a kubeconfig, None where there is no file."""
     try:
         document = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise AssetError(f"kubeconfig {path} cannot be read: {type(error).__name__}", hint="correct the file or set KUBECONFIG to another") from error
     return document if isinstance(document, dict) else {}

@@ -62,7 +62,10 @@ def command_line(description: str | None) -> argparse.ArgumentParser:
 
 
 def target_of(arguments: argparse.Namespace) -> Target:
-    """The target of a command line: `--context`, else the local cluster $INFERENCE_PLATFORM_CLUSTER."""
+    """The target of a command line: `--context`, else the local cluster $INFERENCE_PLATFORM_CLUSTER.
+
+    Only an absent variable means the default: an empty one is a mistake (`make down CLUSTER=$UNSET`) that must not reach another cluster.
+    """
     if arguments.context is not None:
         return own_target(arguments.context)
-    return local_target(os.environ.get(CLUSTER_VARIABLE) or DEFAULT_CLUSTER)
+    return local_target(os.environ.get(CLUSTER_VARIABLE, DEFAULT_CLUSTER))

@@ -155,3 +155,17 @@ def test_another_context_is_another_cluster() -> None:
 
 def test_a_kubeconfig_named_in_the_stack_file_is_used_as_written() -> None:
     assert provider_inputs(changed("cluster.kubeconfig", "~/.kube/dev"))["kubeconfig"] == "~/.kube/dev"
+
+
+@pytest.mark.parametrize("server", ["5", "[a]", "null", ".nan", "{a: 1}"])
+def test_a_server_that_is_no_text_is_an_error_of_ours(tmp_path: Path, server: str) -> None:
+    path = tmp_path / "config"
+    path.write_text(f"contexts: [{{name: c, context: {{cluster: k}}}}]\nclusters: [{{name: k, cluster: {{server: {server}}}}}]\n", encoding="utf-8")
+    with pytest.raises(AssetError, match="is no address"):
+        find_access([path], "c")
+
+
+@pytest.mark.parametrize("path", ["x" * 300, "a\0b", "~nobody-of-that-name/config"])
+def test_a_path_that_cannot_be_is_an_error_of_ours(path: str) -> None:
+    with pytest.raises(AssetError):
+        find_access(kubeconfig_paths(path), "c")
