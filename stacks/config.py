@@ -64,7 +64,9 @@ class ModelSpec(Spec):
 
     version: Annotated[int, Field(ge=1, description="Stable version, as published in serving/models/<name>/model.yaml.")]
     canary: Annotated[CanarySpec | None, Field(description="Second version and its share of the traffic; absent: none.")] = None
-    triton_name: Annotated[str | None, Field(description="Name in the model repository and in /v2/models/<name>; absent: the model's key.")] = None
+    triton_name: Annotated[
+        str | None, Field(min_length=1, description="Name in the model repository and in /v2/models/<name>; absent: the model's key.")
+    ] = None
     server: ServerSpec = ServerSpec()
     batching: BatchingSpec = BatchingSpec()
     instances: InstancesSpec = InstancesSpec()

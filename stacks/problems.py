@@ -12,6 +12,7 @@ from stacks.faults import Fault, FaultsError
 from stacks.key_paths import Location, allowed_keys, closest, dotted, keys_of, value_at
 
 HIDDEN = "[secret]"
+MAX_SHOWN = 100
 UNSHOWN = "not a valid value (the reason would show it, and a key is secret)"
 IN_THE_FILE = "correct it in the stack file"
 NUMBER_TYPES = {"int_type": "int", "float_type": "float", "bool_type": "bool"}
@@ -71,7 +72,12 @@ def _shown(keys: Location, document: Mapping[str, Any]) -> str | None:
         value = value_at(keys, document)
     except (KeyError, IndexError):
         return None
-    return None if isinstance(value, Mapping | list) else json.dumps(value, ensure_ascii=False)
+    return None if isinstance(value, Mapping | list) else _cut(json.dumps(value, ensure_ascii=False))
+
+
+def _cut(text: str) -> str:
+    """A message stays readable, and on few lines, whatever was pasted into the file."""
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}... ({len(text)} characters)"
 
 
 def _reason(detail: ErrorDetails, *, hidden: bool) -> str:

@@ -83,7 +83,7 @@ class GpuNodePoolSpec(Spec):
 
     accelerator: Annotated[Accelerator, Field(strict=False)]
     cards_per_node: Annotated[int, Field(ge=1, le=16)]
-    card_memory_mib: Annotated[int, Field(ge=1024, description="Memory of one card, in MiB.")]
+    card_memory_mib: Annotated[int, Field(ge=1024, le=4 * 1024 * 1024, description="Memory of one card, in MiB.")]
     min_nodes: Annotated[int, Field(ge=0, le=1000)]
     max_nodes: Annotated[int, Field(ge=1, le=1000)]
     desired_nodes: Annotated[int | None, Field(ge=0, description="Nodes at creation; the node autoscaler owns the number afterwards.")] = None

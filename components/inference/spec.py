@@ -10,21 +10,25 @@ from components.core.spec import Spec
 
 # From the moment a pod is told to stop until proxies have learnt that it takes no new requests (triton-inference-server/server#6939).
 MIN_PRE_STOP_SECONDS = 5
+# 32 TiB, more than the largest machine of any cloud: beyond lies a slip of the hand.
+MAX_MEMORY_MIB = 32 * 1024 * 1024
 
 
 class ServerSpec(Spec):
     """The server of a model: size, time limits, GPUs. The same for every version."""
 
     replicas: Annotated[int, Field(ge=0, le=1000, description="Pods per version.")] = 1
-    cpu_request: Annotated[float, Field(gt=0, le=256, description="CPU cores reserved.")] = 0.5
-    cpu_limit: Annotated[float, Field(gt=0, le=256, description="CPU cores at most.")] = 2.0
-    memory_mib: Annotated[int, Field(ge=128, description="Memory reserved and at most, in MiB; shared memory is charged to it.")] = 1024
+    cpu_request: Annotated[float, Field(ge=0.001, le=256, description="CPU cores reserved.")] = 0.5
+    cpu_limit: Annotated[float, Field(ge=0.001, le=256, description="CPU cores at most.")] = 2.0
+    memory_mib: Annotated[
+        int, Field(ge=128, le=MAX_MEMORY_MIB, description="Memory reserved and at most, in MiB; shared memory is charged to it.")
+    ] = 1024
     max_request_seconds: Annotated[int, Field(ge=1, le=3600, description="Longest request that must survive the end of a pod.")] = 30
     pre_stop_seconds: Annotated[
         int, Field(ge=MIN_PRE_STOP_SECONDS, le=300, description="Time a stopping pod still takes requests, while proxies learn that it goes.")
     ] = MIN_PRE_STOP_SECONDS
     termination_grace_period_seconds: Annotated[
-        int | None, Field(ge=1, description="Time from the order to stop to SIGKILL; absent: as long as the two above need.")
+        int | None, Field(ge=1, le=7200, description="Time from the order to stop to SIGKILL; absent: as long as the two above need.")
     ] = None
     model_load_timeout_seconds: Annotated[
         int | None, Field(ge=1, le=7200, description="Longest model load that is no fault; absent: the load budget the model was published with.")

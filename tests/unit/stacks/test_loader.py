@@ -230,3 +230,23 @@ def test_a_secret_value_appears_in_no_error(path: str, value: Any) -> None:
 
 def test_a_whole_area_of_the_wrong_kind_is_one_fault() -> None:
     assert "stack local: 1 fault in the configuration" in refusal(changed("models", "magika"))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("models.magika.server.memoryMib", 10**400),
+        ("models.magika.server.terminationGracePeriodSeconds", 10**19),
+        ("models.magika.server.cpuRequest", 1e-320),
+        ("models.magika.tritonName", ""),
+        ("nodePools", {"gpus": {"accelerator": "a100", "cardsPerNode": 1, "cardMemoryMib": 10**19, "minNodes": 0, "maxNodes": 1}}),
+    ],
+)
+def test_a_number_no_api_server_takes_and_a_name_that_is_none_are_refused_before_anything_changes(path: str, value: Any) -> None:
+    assert path in refusal(changed(path, value))
+
+
+def test_a_value_of_any_length_leaves_the_message_readable() -> None:
+    text = refusal(changed("models.magika.version", "9" * 5000))
+    assert "(5002 characters)" in text
+    assert len(text) < 1000
