@@ -19,6 +19,7 @@ from tools.predict import demonstrate
 from tools.target import Target, command_line, target_of
 from tools.toolchain import Toolchain, charts, ensure
 from tools.toolchain.debian import IMAGE_PACKAGES, PACKAGES, ensure_packages
+from tools.toolchain.storage import locked
 
 # Images that only the local cluster's own nodes need.
 NODE_IMAGES = ("pause", "coredns")
@@ -30,6 +31,12 @@ TAKE_OVER = {"PULUMI_K8S_ENABLE_PATCH_FORCE": "true"}
 def up(target: Target, registry: str | None = None) -> Endpoint:
     """Bring the platform up on `target` and return where it answers. Raises ToolError or PlatformError."""
     check(target, registry)
+    # Beside the folder, which `make down` removes. Of two at once the second waits, and finds all done.
+    with locked(target.folder, f"make up on {target.context}"):
+        return _bring_up(target, registry)
+
+
+def _bring_up(target: Target, registry: str | None) -> Endpoint:
     steps = Steps(6)
     steps.run("packages of the distribution", lambda: ensure_packages(IMAGE_PACKAGES if target.cluster is None else PACKAGES))
     toolchain = steps.run("toolchain", ensure)
