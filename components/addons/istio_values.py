@@ -28,9 +28,10 @@ class IstioImages:
 # `Fail` from the start nothing of ours changes behind our back, so a second `pulumi up` finds no difference; the certificate is no field of ours.
 FAIL_CLOSED = {"validationFailurePolicy": "Fail"}
 
-# How soon a change reaches the proxies. A push waits until events have been quiet for 100 ms; while pods come and go they are not, and the
-# default is to wait up to 10 s. Endpoints do not wait at all, so that a dead pod is gone as soon as Kubernetes says so.
-PROMPT_PUSH = {"PILOT_DEBOUNCE_AFTER": "100ms", "PILOT_DEBOUNCE_MAX": "1s", "PILOT_ENABLE_EDS_DEBOUNCE": "false"}
+# How soon a change reaches the proxies. A push waits until events have been quiet for 20 ms; while pods come and go they are not, and the
+# default is to wait up to 10 s. Endpoints do not wait at all, so that a dead pod is gone as soon as Kubernetes says so. A version that loses its
+# weight and then its pods needs the route first: its endpoints were seen to go half a second after the route was changed, so 300 ms is the limit.
+PROMPT_PUSH = {"PILOT_DEBOUNCE_AFTER": "20ms", "PILOT_DEBOUNCE_MAX": "300ms", "PILOT_ENABLE_EDS_DEBOUNCE": "false"}
 
 # A plain Envoy refuses a listener with a filter it does not know; these two are in Istio's build only.
 PLAIN_ENVOY = {"PILOT_ENABLE_METADATA_EXCHANGE": "false", "PILOT_ENABLE_ALPN_FILTER": "false"}
