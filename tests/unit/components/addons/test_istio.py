@@ -83,9 +83,9 @@ def test_both_webhooks_start_as_istiod_would_leave_them_so_that_nothing_drifts()
     assert build_istiod_values(LOCAL, IMAGES)["base"]["validationFailurePolicy"] == "Fail"
 
 
-def test_a_route_change_waits_for_no_more_than_a_second_of_other_events():
+def test_a_route_change_reaches_the_proxies_before_the_endpoints_of_a_leaving_version_are_gone():
     env = build_istiod_values(LOCAL, IMAGES)["env"]
-    assert (env["PILOT_DEBOUNCE_AFTER"], env["PILOT_DEBOUNCE_MAX"]) == ("100ms", "1s")
+    assert (env["PILOT_DEBOUNCE_AFTER"], env["PILOT_DEBOUNCE_MAX"]) == ("20ms", "300ms")
 
 
 def build():
