@@ -9,6 +9,14 @@ import pytest
 AMBIENT_PREFIXES = ("AWS_", "KUBE", "PULUMI_", "HELM_", "GOOGLE_", "AZURE_", "INFERENCE_PLATFORM_")
 TIERS_WITH_OWN_CLUSTER = ("e2e", "preview")
 
+# What `make` hands to its children would reach the `make` of a test too, when the tests themselves run under `make test`.
+OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
+
+
+def pytest_configure() -> None:
+    for name in OF_MAKE:
+        os.environ.pop(name, None)
+
 
 @pytest.fixture(autouse=True)
 def hermetic_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

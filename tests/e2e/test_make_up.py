@@ -24,8 +24,6 @@ pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
 CLUSTER = "e2e-up"
 UP_SECONDS = 240
-# What `make` hands to its children would reach the inner `make` too, when the tests themselves run under `make e2e`.
-OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
 SUMMARY = re.compile(r"^Resources:\n(?P<counts>(?: +.*\n)+)", re.MULTILINE)
 UNCHANGED = re.compile(r"\s*\d+ unchanged\s*")
 
@@ -47,10 +45,6 @@ def outputs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
         delete(CLUSTER, keep_images=False)
 
 
-def environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in OF_MAKE}
-
-
 def command(goal: str) -> list[str]:
     # A run in the background hands SIGINT to its children as ignored; a person's terminal does not.
     return ["env", "--default-signal=INT", "make", goal, f"CLUSTER={CLUSTER}"]
@@ -58,7 +52,7 @@ def command(goal: str) -> list[str]:
 
 def start(goal: str, file: Path) -> subprocess.Popen[bytes]:
     with file.open("wb") as output:
-        return subprocess.Popen(command(goal), cwd=REPO, env=environment(), stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        return subprocess.Popen(command(goal), cwd=REPO, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
 
 
 def make(goal: str, file: Path) -> str:
