@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,9 +12,7 @@ from typing import Any
 
 from tools.errors import ToolError
 from tools.paths import REPO
-
-# Operations that leave an object as it is; everything else in an engine event is a change.
-UNCHANGED_OPS = frozenset({"same", "read", "refresh", "discard"})
+from tools.pulumi_events import changed_resources, lines_of
 
 
 @dataclass(frozen=True)
@@ -103,9 +102,20 @@ class PulumiStack:
         self._visibly("destroy")
 
     def _visibly(self, operation: str, *flags: str) -> None:
-        """With Pulumi's own display, which says what it does and why it fails."""
-        command = self.command(operation, "--yes", "--skip-preview", "--suppress-progress", *flags)
-        if subprocess.run(command, cwd=self.project, env=self._environment(), check=False).returncode != 0:
+        """With Pulumi's own display on a terminal, else with a line per change; both say why it failed.
+
+        An interrupt reaches Pulumi too, which ends what it is at and records it: nobody may kill it meanwhile.
+        """
+        terminal = sys.stdout.isatty()
+        command = self.command(operation, "--yes", "--skip-preview", *flags, *(() if terminal else ("--json",)))
+        if terminal:
+            command.remove("--non-interactive")
+        output = None if terminal else subprocess.PIPE
+        with subprocess.Popen(command, cwd=self.project, env=self._environment(), stdout=output, text=True) as running:
+            interrupted = patiently(running)
+        if interrupted:
+            raise KeyboardInterrupt
+        if running.returncode != 0:
             raise ToolError(f"`pulumi {operation}` failed", "the lines above say why; the same command goes on from here")
 
     def set_config(self, path: str, value: str) -> None:
@@ -139,14 +149,19 @@ class PulumiStack:
         return {**os.environ, **self.env, **fixed, **self.extra_env}
 
 
-def changed_resources(events: list[dict[str, Any]]) -> tuple[tuple[str, str], ...]:
-    """(operation, URN) of each resource an update changed, in order, from the engine's events; the stack's own pseudo resource never counts."""
-    changes = []
-    for event in events:
-        metadata = event.get("resOutputsEvent", event.get("resourcePreEvent", {})).get("metadata")
-        if metadata and metadata["op"] not in UNCHANGED_OPS and metadata["type"] != "pulumi:pulumi:Stack":
-            changes.append((metadata["op"], metadata["urn"]))
-    return tuple(dict.fromkeys(changes))
+def patiently(running: "subprocess.Popen[str]") -> bool:
+    """Print what an update says until it has ended; whether it was interrupted on the way."""
+    interrupted = False
+    while True:
+        try:
+            for line in running.stdout or ():
+                for text in lines_of(line):
+                    print(f"      {text}", flush=True)
+            running.wait()
+        except KeyboardInterrupt:
+            interrupted = True
+        else:
+            return interrupted
 
 
 def dead_locks(backend: Path) -> list[Path]:

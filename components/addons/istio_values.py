@@ -33,6 +33,11 @@ FAIL_CLOSED = {"validationFailurePolicy": "Fail"}
 # weight and then its pods needs the route first: its endpoints were seen to go half a second after the route was changed, so 300 ms is the limit.
 PROMPT_PUSH = {"PILOT_DEBOUNCE_AFTER": "20ms", "PILOT_DEBOUNCE_MAX": "300ms", "PILOT_ENABLE_EDS_DEBOUNCE": "false"}
 
+# istiod looks once, at its start, whether there is something to inject, and serves no injector for as long as it lives when it is too early. The
+# provider makes a chart's objects all at once unless this annotation says what comes first (sigs.k8s.io/cli-utils pkg/object/dependson).
+NEEDS_FIRST = ("istio", "istio-sidecar-injector")
+DEPENDS_ON = {"config.kubernetes.io/depends-on": ",".join(f"/namespaces/{NAMESPACE}/ConfigMap/{name}" for name in NEEDS_FIRST)}
+
 # A plain Envoy refuses a listener with a filter it does not know; these two are in Istio's build only.
 PLAIN_ENVOY = {"PILOT_ENABLE_METADATA_EXCHANGE": "false", "PILOT_ENABLE_ALPN_FILTER": "false"}
 
@@ -61,6 +66,7 @@ def build_istiod_values(spec: IstioSpec, images: IstioImages | None) -> dict[str
             "limits": {"memory": f"{spec.memory_mib}Mi"},
         },
         "seccompProfile": {"type": "RuntimeDefault"},
+        "deploymentAnnotations": DEPENDS_ON,
         "env": {**PROMPT_PUSH, **({} if images is None else PLAIN_ENVOY)},
         "telemetry": {"enabled": False},
         "meshConfig": {"enablePrometheusMerge": False},

@@ -2,13 +2,19 @@
 
 import json
 import os
+import signal
 import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from tools.errors import ToolError
-from tools.pulumi_cli import PulumiStack, changed_resources, dead_locks
+from tools.paths import REPO
+from tools.pulumi_cli import PulumiStack, dead_locks
+from tools.pulumi_events import changed_resources, lines_of
 
 
 def stack(tmp_path, body):
@@ -56,6 +62,41 @@ def test_a_failed_update_is_a_result_and_no_error(tmp_path):
     assert not result.ok
     assert len(result.changes) == 1
     assert "boom" in result.log
+
+
+def line(**event):
+    return json.dumps(event)
+
+
+def test_a_person_is_told_each_change_once_it_is_done_and_the_totals():
+    update = {"op": "update", "urn": "urn:pulumi:local::p::a$kubernetes:apps/v1:Deployment::magika-v1", "type": "kubernetes:apps/v1:Deployment"}
+    assert list(lines_of(line(resourcePreEvent={"metadata": update}))) == []
+    assert list(lines_of(line(resOutputsEvent={"metadata": update}))) == ["update Deployment magika-v1"]
+    assert list(lines_of(line(resOutputsEvent={"metadata": {**update, "op": "same"}}))) == []
+    assert list(lines_of(line(summaryEvent={"resourceChanges": {"same": 66, "update": 1}}))) == ["66 unchanged, 1 update"]
+
+
+@pytest.mark.parametrize(("severity", "told"), [("error", True), ("info#err", True), ("warning", True), ("info", False), ("debug", False)])
+def test_errors_and_warnings_are_told_and_nothing_else_that_is_said(severity, told):
+    said = list(lines_of(line(diagnosticEvent={"severity": severity, "message": "first\n\nsecond\n"})))
+    assert said == (["first", "second"] if told else [])
+
+
+def test_what_is_no_event_is_told_as_it_is():
+    assert list(lines_of("error: the stack is locked\n")) == ["error: the stack is locked"]
+
+
+def test_an_interrupted_update_ends_by_itself_before_the_command_does(tmp_path):
+    """Killed instead, it would leave objects that its state does not know."""
+    driven = stack(tmp_path, f"trap 'sleep 0.6; touch {tmp_path}/recorded; exit 1' INT; touch {tmp_path}/began; while :; do sleep 0.05; done")
+    code = "import sys; from tools.pulumi_cli import PulumiStack\nPulumiStack(env={}, pulumi=sys.argv[1]).deploy()"
+    command = ["env", "--default-signal=INT", sys.executable, "-c", code, driven.pulumi]
+    with subprocess.Popen(command, cwd=REPO, start_new_session=True, stderr=subprocess.DEVNULL) as running:
+        while not (tmp_path / "began").exists():
+            time.sleep(0.05)
+        os.killpg(running.pid, signal.SIGINT)
+    assert (tmp_path / "recorded").exists()
+    assert running.returncode != 0
 
 
 def lock(backend, **changes):

@@ -88,6 +88,13 @@ def test_a_route_change_reaches_the_proxies_before_the_endpoints_of_a_leaving_ve
     assert (env["PILOT_DEBOUNCE_AFTER"], env["PILOT_DEBOUNCE_MAX"]) == ("20ms", "300ms")
 
 
+def test_istiod_starts_after_what_it_looks_for_only_once():
+    """Started without the injector's ConfigMap, it never serves the webhook that the gateway's pods need."""
+    annotations = build_istiod_values(LOCAL, IMAGES)["deploymentAnnotations"]
+    first = annotations["config.kubernetes.io/depends-on"].split(",")
+    assert "/namespaces/istio-system/ConfigMap/istio-sidecar-injector" in first
+
+
 def build():
     cluster = pulumi.ResourceOptions(providers=[k8s.Provider("cluster", kubeconfig="{}", context="x")])
     IstioAddon(
