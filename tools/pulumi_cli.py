@@ -12,7 +12,7 @@ from typing import Any
 
 from tools.errors import ToolError
 from tools.paths import REPO
-from tools.pulumi_events import changed_resources, lines_of
+from tools.pulumi_events import changed_resources, lines_of, said
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,7 @@ class PulumiStack:
         """Run with the engine's event stream as output and count what changed."""
         done = self.run(*arguments, "--json")
         events = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-        said = "".join(event["diagnosticEvent"]["message"] for event in events if "message" in event.get("diagnosticEvent", {}))
-        return UpdateResult(done.returncode, changed_resources(events), said + done.stderr)
+        return UpdateResult(done.returncode, changed_resources(events), said(events) + done.stderr)
 
     def _environment(self) -> dict[str, str]:
         # Without the second, `preview --json` prints one digest in place of the event stream that `up --json` prints.

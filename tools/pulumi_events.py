@@ -1,7 +1,7 @@
 """The engine's event stream: what an update changed, and how to tell a person."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 # Operations that leave an object as it is; everything else in an engine event is a change.
@@ -19,6 +19,12 @@ def changed_resources(events: list[dict[str, Any]]) -> tuple[tuple[str, str], ..
     return tuple(dict.fromkeys(changes))
 
 
+def said(events: Iterable[dict[str, Any]]) -> str:
+    """All messages of an update: diagnostics, and what policies object to."""
+    spoken = (event.get("diagnosticEvent") or event.get("policyEvent") or {} for event in events)
+    return "".join(message.get("message", "") for message in spoken)
+
+
 def lines_of(line: str) -> Iterator[str]:
     """What is worth a person's eye in one line of the stream: each finished change, every warning and error, and the totals."""
     if not line.startswith("{"):
@@ -29,8 +35,8 @@ def lines_of(line: str) -> Iterator[str]:
     if metadata and metadata["op"] not in UNCHANGED_OPS and metadata["type"] != STACK_TYPE:
         yield f"{metadata['op']} {metadata['type'].rsplit(':', 1)[-1]} {metadata['urn'].rsplit('::', 1)[-1]}"
     diagnostic = event.get("diagnosticEvent", {})
-    if diagnostic.get("severity", "").removeprefix("info#") in {"err", "error", "warning"}:
-        yield from filter(None, map(str.rstrip, diagnostic["message"].splitlines()))
+    if "policyEvent" in event or diagnostic.get("severity", "").removeprefix("info#") in {"err", "error", "warning"}:
+        yield from filter(None, map(str.rstrip, said([event]).splitlines()))
     if "summaryEvent" in event:
         changes = event["summaryEvent"].get("resourceChanges") or {}
         yield ", ".join(f"{count} {'unchanged' if operation == 'same' else operation}" for operation, count in sorted(changes.items()))

@@ -67,7 +67,8 @@ def test_a_change_that_leaves_the_rendered_text_alone_changes_nothing(running: P
     committed = running.stack_file.read_bytes()
     text = running.stack_file.read_text(encoding="utf-8")
     running.stack_file.write_text("# a comment\n" + text, encoding="utf-8")
-    running.edit("models.magika.batching", {"maxBatchSize": 0})
+    # The committed size, with a default written out.
+    running.edit("models.magika.batching", {"preferredSizes": [], "maxBatchSize": 16})
     try:
         result = running.stack.preview()
     finally:

@@ -82,6 +82,10 @@ def test_errors_and_warnings_are_told_and_nothing_else_that_is_said(severity, to
     assert said == (["first", "second"] if told else [])
 
 
+def test_what_a_policy_objects_to_is_told():
+    assert list(lines_of(line(policyEvent={"message": "no weight\n", "enforcementLevel": "mandatory"}))) == ["no weight"]
+
+
 def test_what_is_no_event_is_told_as_it_is():
     assert list(lines_of("error: the stack is locked\n")) == ["error: the stack is locked"]
 
