@@ -15,6 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from components.errors import PlatformError
+from tools.cli import run_main
 from tools.down import down
 from tools.environment import variables
 from tools.errors import ToolError
@@ -131,4 +132,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_main(main))
