@@ -6,7 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,6 @@ class PulumiStack:
     project: Path = REPO
     config_file: Path | None = None
     pulumi: str = "pulumi"
-    extra_env: Mapping[str, str] = field(default_factory=dict)
 
     def command(self, *arguments: str) -> list[str]:
         config = (
@@ -145,7 +144,7 @@ class PulumiStack:
     def _environment(self) -> dict[str, str]:
         # Without the second, `preview --json` prints one digest in place of the event stream that `up --json` prints.
         fixed = {"PULUMI_SKIP_UPDATE_CHECK": "true", "PULUMI_ENABLE_STREAMING_JSON_PREVIEW": "true"}
-        return {**os.environ, **self.env, **fixed, **self.extra_env}
+        return {**os.environ, **self.env, **fixed}
 
 
 def patiently(running: "subprocess.Popen[str]") -> bool:
