@@ -9,13 +9,12 @@ from loadtests.report import Report
 from loadtests.statistics import binomial_band
 from tests.e2e.platform import Platform
 from tools.endpoint import SAMPLES, SIGNATURE
+from tools.endpoint import SHORT as SHORT_DOCUMENT
 from tools.paths import REPO
 
 PNG, PYTHON = (Document.read(REPO / file, label) for file, label in SAMPLES.items())
 DOCUMENTS = (PNG, PYTHON)
-# Too few bytes for the network, so the answer comes from the rules around it: a route can then be counted at hundreds of requests per second,
-# where a run of the network takes 10 ms of one of the machine's two cores.
-SHORT = (Document(b"hello", "txt"),)
+SHORT = (SHORT_DOCUMENT,)
 
 # Seen to be held with a p99 of 3 ms at 600 requests per second; the rest is room for the control plane during an edit.
 SPLIT_RPS = 400.0

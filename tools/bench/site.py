@@ -3,7 +3,6 @@
 import json
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from components import labels
@@ -11,12 +10,10 @@ from components.core.model_identity import ModelIdentity, version_label
 from loadtests.address import OwnAddress, own_address
 from loadtests.grpc_target import GrpcTarget
 from loadtests.http_target import HttpTarget
-from loadtests.payloads import Document
 from serving.contract import GRPC_PORT, HTTP_PORT
 from tools.cluster.kubectl import Kubectl
-from tools.endpoint import SAMPLES, SIGNATURE, Endpoint
+from tools.endpoint import SHORT, SIGNATURE, Endpoint
 from tools.errors import ToolError
-from tools.paths import REPO
 from tools.pulumi_cli import PulumiStack, UpdateResult
 
 DIRECT_SERVICE = "bench-direct"
@@ -36,10 +33,10 @@ class Site:
         return own_address(self.endpoint.address, port, own=[self.endpoint.address])
 
     def http(self, name: str, port: int) -> HttpTarget:
-        return HttpTarget(name=name, address=self.address(port), authority=self.endpoint.host, signature=SIGNATURE, documents=documents())
+        return HttpTarget(name=name, address=self.address(port), authority=self.endpoint.host, signature=SIGNATURE, documents=(SHORT,))
 
     def grpc(self, name: str, port: int) -> GrpcTarget:
-        return GrpcTarget(name=name, address=self.address(port), authority=self.endpoint.host, signature=SIGNATURE, documents=documents())
+        return GrpcTarget(name=name, address=self.address(port), authority=self.endpoint.host, signature=SIGNATURE, documents=(SHORT,))
 
     def up(self, *, weight: int | None = None) -> tuple[UpdateResult, float]:
         """`pulumi up`, after an edit of the canary's weight if one is given; with the seconds that `up` took. Raises ToolError when it fails."""
@@ -73,10 +70,6 @@ class Site:
 
 def version_labels(identity: ModelIdentity, version: int) -> dict[str, str]:
     return {**labels.model_selector(identity.name), labels.VERSION: version_label(version)}
-
-
-def documents() -> tuple[Document, ...]:
-    return tuple(Document.read(REPO / Path(file), label) for file, label in SAMPLES.items())
 
 
 def build_direct_service(identity: ModelIdentity) -> dict[str, Any]:
