@@ -59,7 +59,9 @@ def measure(site: Site) -> tuple[list[Figure], list[str]]:
     figures += steps.run("edit of a weight", lambda: changes.new_split(site, site.endpoint.port))
     figures += steps.run("pod created to ready", lambda: changes.pod_ready(site))
     site.up(weight=0)
-    notes = ["Latencies count from the real departure; both ways take turns in one run, through a node port each, to the same server, with a document too short for the network."]
+    notes = [
+        "Latencies count from the real departure; both ways take turns in one run, through a node port each, to the same server, with a document too short for the network."
+    ]
     tried = ", ".join(f"{rate:g}" for rate in gateway_cost.RATES_RPS)
     for protocol, (gateway, direct) in pairs(site, *site.open_direct()).items():
         rate, measured = steps.run(f"gateway against direct, {protocol}", partial(gateway_cost.compare, gateway, direct))
