@@ -12,6 +12,8 @@ from components.errors import ManifestError
 
 MODELS_DIR = Path(__file__).resolve().parent / "models"
 
+# python: code of ours beside the files; onnx and the following: the network alone; ensemble: steps that are other models.
+Format = Literal["python", "onnx", "torchscript", "savedmodel", "tensorrt", "ensemble"]
 # Names of the KServe protocol, which model.yaml, requests and answers share.
 Datatype = Literal["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64", "BF16", "BYTES"]
 Dimension = Annotated[int, Field(ge=-1, description="Size of an axis; -1: variable.")]
@@ -84,7 +86,7 @@ class ModelManifest(Spec):
     name: Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
     description: str
     licence: str
-    backend: Literal["python", "onnxruntime", "tensorrt", "pytorch"]
+    format: Annotated[Format, Field(description="What the files are; which backend runs them depends on the image.")]
     wheel: WheelSpec
     signature: SignatureSpec
     check: CheckSpec

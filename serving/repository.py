@@ -16,7 +16,7 @@ from tritonclient.grpc import model_config_pb2 as pb
 
 from components.errors import ManifestError
 from serving.contract import CONFIG_FILE
-from serving.model_config import BatchingSpec, InstancesSpec, parse_config, render_config
+from serving.model_config import ImageVariant, ServingSpec, parse_config, render_config
 from serving.model_manifest import MODELS_DIR, ModelManifest, SourceFileSpec, WheelSpec
 
 REPOSITORY = "models"
@@ -24,7 +24,7 @@ CHECKS = "checks"
 TRANSFORMATIONS = "transformations.json"
 
 
-def stage_repository(manifests: Iterable[ModelManifest], wheel: Callable[[WheelSpec], Path], target: Path) -> None:
+def stage_repository(manifests: Iterable[ModelManifest], wheel: Callable[[WheelSpec], Path], target: Path, variant: ImageVariant = "cpu") -> None:
     """Write `models/`, `checks/` and `transformations.json` into `target`; ManifestError when a wheel does not hold what model.yaml says."""
     transformations = []
     for manifest in manifests:
@@ -39,7 +39,7 @@ def stage_repository(manifests: Iterable[ModelManifest], wheel: Callable[[WheelS
                 if file.transformation != "none":
                     path = f"{manifest.name}/{version.version}/{file.name}"
                     transformations.append({"path": path, "transformation": file.transformation})
-        default = render_config(manifest, manifest.name, manifest.version_numbers[0], BatchingSpec(), InstancesSpec())
+        default = render_config(manifest, manifest.version_numbers[0], ServingSpec(), variant)
         (target / REPOSITORY / manifest.name / CONFIG_FILE).write_text(default, encoding="utf-8")
         _stage_check(manifest, default, target / CHECKS / manifest.name)
     (target / TRANSFORMATIONS).write_text(json.dumps(transformations, indent=1), encoding="utf-8")

@@ -6,6 +6,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from components.addons.spec import IstioSpec
+from components.core.faults import FaultsError
 from components.core.model_identity import ModelIdentity, check_model_name
 from components.core.node_pool import GpuNodePoolSpec
 from components.core.slo import SloSpec
@@ -14,8 +15,7 @@ from components.devices.spec import SimulatedGpusSpec
 from components.inference.spec import ServerSpec
 from components.naming import DNS_LABEL, DNS_LABEL_MAX
 from components.traffic.spec import CanarySpec, GatewaySpec, RoutingSpec
-from serving.model_config import BatchingSpec, InstancesSpec
-from stacks.faults import FaultsError
+from serving.model_config import ImageVariant, ServingSpec
 
 
 class Environment(StrEnum):
@@ -53,13 +53,19 @@ class AddonsSpec(Spec):
 class ImagesSpec(Spec):
     """Images of the platform's own that a registry serves; the local stack takes what `make images` built instead."""
 
+    variant: Annotated[
+        ImageVariant,
+        Field(
+            description="cpu: Triton with the Python backend alone, ONNX through onnxruntime; gpu: built on NVIDIA's image, with its native backends."
+        ),
+    ] = "cpu"
     triton: Annotated[
         str | None,
         Field(pattern=r"^\S+(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$", description="The serving image with its models: tag or, better, digest."),
     ] = None
 
 
-class ModelSpec(Spec):
+class ModelSpec(ServingSpec):
     """One served model: its stable version gets all traffic the canary does not."""
 
     version: Annotated[int, Field(ge=1, description="Stable version, as published in serving/models/<name>/model.yaml.")]
@@ -68,8 +74,6 @@ class ModelSpec(Spec):
         str | None, Field(min_length=1, description="Name in the model repository and in /v2/models/<name>; absent: the model's key.")
     ] = None
     server: ServerSpec = ServerSpec()
-    batching: BatchingSpec = BatchingSpec()
-    instances: InstancesSpec = InstancesSpec()
     slo: SloSpec
     routing: RoutingSpec = RoutingSpec()
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from components.core.rollout import Demand, ReplicaRange
 from components.inference.placement import PoolUse
 from components.inference.spec import ModelFootprint, ModelVersion
-from serving.model_config import ModelManifest, model_manifest, render_config
+from serving.model_config import ImageVariant, ModelManifest, backend_of, model_manifest, render_config
 
 if TYPE_CHECKING:
     from stacks.config import ModelSpec, StackConfig
@@ -18,10 +18,10 @@ def manifest_of(name: str, model: ModelSpec) -> ModelManifest:
     return model_manifest(model.triton_name or name)
 
 
-def served_versions(name: str, model: ModelSpec) -> tuple[ModelVersion, ...]:
+def served_versions(name: str, model: ModelSpec, variant: ImageVariant) -> tuple[ModelVersion, ...]:
     """The versions that run, the stable one first; ManifestError for one that cannot be served as configured."""
     manifest = manifest_of(name, model)
-    return tuple(_served(manifest, model, version) for version in model.versions)
+    return tuple(_served(manifest, model, version, variant) for version in model.versions)
 
 
 def pool_use(config: StackConfig, name: str) -> PoolUse | None:
@@ -43,16 +43,16 @@ def instances_per_pod(model: ModelSpec) -> int:
     return model.instances.count * (model.server.gpus_per_replica if model.instances.kind == "gpu" else 1)
 
 
-def _served(manifest: ModelManifest, model: ModelSpec, version: int) -> ModelVersion:
+def _served(manifest: ModelManifest, model: ModelSpec, version: int, variant: ImageVariant) -> ModelVersion:
     return ModelVersion(
         version=version,
-        config_pbtxt=render_config(manifest, manifest.name, version, model.batching, model.instances),
+        config_pbtxt=render_config(manifest, version, model, variant),
         replicas=ReplicaRange.of(model.server.replicas),
         footprint=ModelFootprint(
             instances=instances_per_pod(model),
             memory_mib=manifest.version(version).memory_mib,
             shared_memory_mib=manifest.shared_memory_mib,
             load_budget_seconds=manifest.load_budget_seconds,
-            python_backend=manifest.backend == "python",
+            python_backend=backend_of(manifest.name, manifest.format, variant).name == "python",
         ),
     )

@@ -97,7 +97,8 @@ def _model(config: StackConfig, name: str, base: _Base, opts: pulumi.ResourceOpt
         f"{name}-subsets", VersionSubsetsArgs(identity=identity, versions=model.versions, routing=model.routing, after=after), opts
     )
     versions = tuple(
-        VersionArgs(**vars(version), image=base.image, after=(subsets.fragments[version.version],)) for version in served_versions(name, model)
+        VersionArgs(**vars(version), image=base.image, after=(subsets.fragments[version.version],))
+        for version in served_versions(name, model, config.images.variant)
     )
     server = TritonServer(
         name, TritonServerArgs(identity=identity, server=model.server, versions=versions, pool=pool_use(config, name)), _after(opts, base.namespace)

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from stacks.faults import Fault, FaultsError
+from components.core.faults import Fault, FaultsError
 from stacks.key_paths import Location, allowed_keys, closest, dotted, keys_of, value_at
 
 HIDDEN = "[secret]"

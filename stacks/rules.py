@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from components.core.faults import Fault
 from components.errors import PlatformError
 from components.inference.plan import plan_versions
 from components.traffic.istio_manifest import external_host
 from serving.model_config import model_names
-from stacks.faults import Fault
 from stacks.models import manifest_of, pool_use, served_versions
 
 if TYPE_CHECKING:
@@ -94,6 +94,8 @@ def _version_faults(name: str, model: ModelSpec) -> Iterator[Fault]:
 def _server_faults(config: StackConfig, name: str, model: ModelSpec) -> Iterator[Fault]:
     """Server, batching, memory and node pool fit together: the components' own decisions, taken early."""
     try:
-        plan_versions(model.identity(name, config.cluster.namespace), model.server, pool_use(config, name), served_versions(name, model))
+        plan_versions(
+            model.identity(name, config.cluster.namespace), model.server, pool_use(config, name), served_versions(name, model, config.images.variant)
+        )
     except PlatformError as error:
         yield Fault(("models", name), error.message, error.hint)

@@ -116,8 +116,8 @@ def triton(base: Recipe | str, python: str) -> Recipe:
     requirements = (SERVING / "requirements.txt", SERVING / "build-requirements.txt")
     manifests = sorted(SERVING.glob("models/*/model.yaml"))
     programs = {name: SERVING / "image" / name for name in ("transform.py", "selfcheck.py")}
-    modules = ("repository.py", "model_config.py", "model_manifest.py", "contract.py")
-    code = (*SERVING.glob("models/*/*.py"), *(SERVING / name for name in modules))
+    modules = ("repository.py", "model_manifest.py", "contract.py")
+    code = (*SERVING.glob("models/*/*.py"), *sorted(SERVING.glob("model_config/*.py")), *(SERVING / name for name in modules))
 
     def prepare(context: Path) -> None:
         wheels = context / "wheels"

@@ -6,7 +6,17 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from components.errors import ManifestError
-from serving.model_config import BatchingSpec, InstancesSpec, ModelManifest, SignatureSpec, TensorSpec, model_manifest, parse_config, render_config
+from serving.model_config import (
+    BatchingSpec,
+    InstancesSpec,
+    ModelManifest,
+    ServingSpec,
+    SignatureSpec,
+    TensorSpec,
+    model_manifest,
+    parse_config,
+    render_config,
+)
 
 
 def manifest_with(dims: tuple[int, ...]) -> ModelManifest:
@@ -16,7 +26,7 @@ def manifest_with(dims: tuple[int, ...]) -> ModelManifest:
 
 
 def config_of(dims: tuple[int, ...], batching: BatchingSpec):
-    return parse_config(render_config(manifest_with(dims), "magika", 1, batching, InstancesSpec()))
+    return parse_config(render_config(manifest_with(dims), 1, ServingSpec(batching=batching), "cpu"))
 
 
 def test_with_batching_the_batch_axis_is_left_out_of_dims():
@@ -78,24 +88,19 @@ def test_an_unset_queue_limit_is_left_out():
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_exactly_the_asked_version_is_loaded(version):
-    config = parse_config(render_config(model_manifest("magika"), "magika", version, BatchingSpec(), InstancesSpec()))
+    config = parse_config(render_config(model_manifest("magika"), version, ServingSpec(), "cpu"))
     assert config.version_policy.WhichOneof("policy_choice") == "specific"
     assert list(config.version_policy.specific.versions) == [version]
 
 
 def test_an_unpublished_version_is_refused_with_the_published_ones():
     with pytest.raises(ManifestError, match="no version 9") as error:
-        render_config(model_manifest("magika"), "magika", 9, BatchingSpec(), InstancesSpec())
+        render_config(model_manifest("magika"), 9, ServingSpec(), "cpu")
     assert "1, 2" in error.value.hint
 
 
-def test_a_name_that_is_not_the_models_directory_is_refused():
-    with pytest.raises(ManifestError, match="'other'"):
-        render_config(model_manifest("magika"), "other", 1, BatchingSpec(), InstancesSpec())
-
-
 def test_instances_and_their_kind_reach_triton():
-    config = parse_config(render_config(model_manifest("magika"), "magika", 1, BatchingSpec(), InstancesSpec(count=3, kind="gpu")))
+    config = parse_config(render_config(model_manifest("magika"), 1, ServingSpec(instances=InstancesSpec(count=3, kind="gpu")), "gpu"))
     (group,) = config.instance_group
     assert (group.count, group.kind) == (3, group.KIND_GPU)
 
@@ -103,7 +108,34 @@ def test_instances_and_their_kind_reach_triton():
 @given(st.integers(0, 64), st.integers(1, 8), st.sampled_from(["cpu", "gpu"]))
 def test_the_same_input_gives_the_same_bytes_and_they_parse_back(size, count, kind):
     def text() -> str:
-        return render_config(model_manifest("magika"), "magika", 1, BatchingSpec(max_batch_size=size), InstancesSpec(count=count, kind=kind))
+        serving = ServingSpec(batching=BatchingSpec(max_batch_size=size), instances=InstancesSpec(count=count, kind=kind))
+        return render_config(model_manifest("magika"), 1, serving, "gpu")
 
     assert text() == text()
     assert parse_config(text()).max_batch_size == size
+
+
+@pytest.mark.parametrize(
+    ("model_format", "variant", "backend", "platform"),
+    [
+        ("python", "cpu", "python", ""),
+        ("onnx", "cpu", "python", ""),
+        ("python", "gpu", "python", ""),
+        ("onnx", "gpu", "onnxruntime", ""),
+        ("torchscript", "gpu", "pytorch", ""),
+        ("savedmodel", "gpu", "tensorflow", "tensorflow_savedmodel"),
+        ("tensorrt", "gpu", "tensorrt", ""),
+    ],
+)
+def test_the_backend_follows_from_format_and_image(model_format, variant, backend, platform):
+    manifest = model_manifest("magika").model_copy(update={"format": model_format})
+    config = parse_config(render_config(manifest, 1, ServingSpec(), variant))
+    assert (config.backend, config.platform) == (backend, platform)
+
+
+@pytest.mark.parametrize("model_format", ["torchscript", "savedmodel", "tensorrt"])
+def test_a_format_the_image_cannot_serve_is_refused_with_those_it_can(model_format):
+    manifest = model_manifest("magika").model_copy(update={"format": model_format})
+    with pytest.raises(ManifestError, match=f"format {model_format}.*variant cpu.*onnx, python") as error:
+        render_config(manifest, 1, ServingSpec(), "cpu")
+    assert "images.variant: gpu" in error.value.hint

@@ -30,7 +30,7 @@ def test_magika_has_a_version_as_shipped_and_one_quantised():
     ("change", "reason"),
     [
         ({"colour": "red"}, "colour"),
-        ({"backend": "tensorflow"}, "backend"),
+        ({"format": "tensorflow"}, "format"),
         ({"loadBudgetSeconds": "30"}, "loadBudgetSeconds"),
         ({"signature": {"inputs": [], "outputs": []}}, "signature.inputs"),
         ({"signature": {"inputs": [{"name": "x", "datatype": "FP32", "dims": [0]}], "outputs": []}}, "size 0"),

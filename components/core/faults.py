@@ -1,4 +1,4 @@
-"""Faults between keys that are each valid: what the rules of a stack file yield and pydantic carries to the loader."""
+"""Faults between keys that are each valid: what the rules of a spec yield and pydantic carries to the loader."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
