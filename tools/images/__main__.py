@@ -13,7 +13,7 @@ from tools.errors import ToolError
 from tools.images.build import build, ensure_images
 from tools.images.buildah import Buildah, check_programs
 from tools.images.load import k3d_command, kind_command, registry_command, registry_ref, run
-from tools.images.recipes import IMAGES, PREFIX, ImageArchive, triton
+from tools.images.recipes import IMAGES, OPTIONAL_IMAGES, PREFIX, ImageArchive, triton
 from tools.images.wheels import IMAGE_PYTHON
 from tools.paths import images_dir
 from tools.toolchain import ensure
@@ -23,8 +23,8 @@ TOOLCHAIN_GROUPS = ("cluster", "images")
 
 
 def image_name(value: str) -> str:
-    if value not in IMAGES:
-        raise argparse.ArgumentTypeError(f"there is no image {value!r}; images: {', '.join(IMAGES)}")
+    if value not in (*IMAGES, *OPTIONAL_IMAGES):
+        raise argparse.ArgumentTypeError(f"there is no image {value!r}; images: {', '.join((*IMAGES, *OPTIONAL_IMAGES))}")
     return value
 
 
@@ -32,7 +32,9 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="python -m tools.images", description="Container images from binaries and wheels.")
     commands = top.add_subparsers(dest="command", required=True)
     make = commands.add_parser("build", help="build what is missing")
-    make.add_argument("names", nargs="*", type=image_name, metavar="image", help=f"of: {', '.join(IMAGES)}; default: all")
+    make.add_argument(
+        "names", nargs="*", type=image_name, metavar="image", help=f"of: {', '.join((*IMAGES, *OPTIONAL_IMAGES))}; default: {', '.join(IMAGES)}"
+    )
     make.add_argument("--base", help="build the serving image on this image instead (NVIDIA's Triton image, by digest) and keep it in the store")
     make.add_argument("--python", default=IMAGE_PYTHON, help="version of the Python in --base; default: %(default)s")
     commands.add_parser("list", help="archives there are, of this and of earlier states of their inputs")

@@ -18,7 +18,10 @@ PROGRAM_WHEELS = Path(__file__).parent / "requirements.txt"
 SERVING = REPO / "serving"
 # Images of one static program each, and the program's name in the toolchain.
 STATIC = {"pause": "pause", "coredns": "coredns", "pilot": "pilot-discovery", "gpu-simulator": "gpu-simulator"}
+# What every local stack runs.
 IMAGES = (*STATIC, "proxyv2", "triton")
+# What a stack runs when it says so; built then, because building and importing them counts against everyone's `make up`.
+OPTIONAL_IMAGES = ("apps",)
 STUB = "triton_python_backend_stub"
 
 
@@ -63,6 +66,8 @@ def _recipe(name: str, binary: Callable[[str], Path], envoy_bootstrap: Callable[
     match name:
         case "triton":
             return triton(triton_base(), IMAGE_PYTHON)
+        case "apps":
+            return apps(debian_base())
         case "proxyv2":
             return proxyv2(binary("pilot-agent"), envoy_bootstrap())
         case _:
@@ -129,6 +134,32 @@ def triton(base: Recipe | str, python: str) -> Recipe:
 
     inputs = (*requirements, *manifests, *programs.values(), *code)
     return Recipe("triton", SERVING / "Containerfile", prepare, inputs, facts=python, base=base)
+
+
+def apps(base: Recipe | str) -> Recipe:
+    """The platform's own programs: what of `serving` runs in the cluster, and of the components what it imports."""
+    requirements, installer = SERVING / "apps" / "requirements.txt", SERVING / "build-requirements.txt"
+    code = {str(path.relative_to(REPO)): path for path in _application_files()}
+
+    def prepare(context: Path) -> None:
+        wheels = context / "wheels"
+        wheels.mkdir()
+        for wheel in (*ensure_wheels(requirements).iterdir(), find_wheel(ensure_wheels(installer), "pip")):
+            _link_all({wheel.name: wheel}, wheels)
+        for name, source in code.items():
+            (context / "app" / name).parent.mkdir(parents=True, exist_ok=True)
+            # A copy: a hard link would share its times, by which compiled code is judged, with the working tree.
+            shutil.copyfile(source, context / "app" / name)
+        _link_all({requirements.name: requirements}, context)
+
+    # The key of the inputs holds their names without folders.
+    return Recipe("apps", SERVING / "apps" / "Containerfile", prepare, (requirements, *code.values()), facts=" ".join(sorted(code)), base=base)
+
+
+def _application_files() -> list[Path]:
+    packages = [path for path in SERVING.rglob("*.py") if path.relative_to(SERVING).parts[0] not in {"image", "apps"}]
+    components = [REPO / "components" / name for name in ("__init__.py", "errors.py", "naming.py")]
+    return [*packages, *SERVING.glob("models/*/model.yaml"), *components, *(REPO / "components" / "core").glob("*.py")]
 
 
 def _model_wheel(directory: Path, wheel: WheelSpec) -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tools.images import build as image_build
-from tools.images.recipes import CONTAINERFILES, IMAGES, PREFIX, Recipe, recipes, static, triton
+from tools.images.recipes import CONTAINERFILES, IMAGES, OPTIONAL_IMAGES, PREFIX, Recipe, apps, recipes, static, triton
 
 
 @pytest.fixture
@@ -17,11 +17,12 @@ def programs(tmp_path: Path) -> Path:
 
 
 def refs(programs: Path) -> dict[str, str]:
-    return {recipe.name: recipe.ref for recipe in recipes(programs.joinpath, lambda: programs / "bootstrap.json")}
+    names = (*IMAGES, *OPTIONAL_IMAGES)
+    return {recipe.name: recipe.ref for recipe in recipes(programs.joinpath, lambda: programs / "bootstrap.json", names)}
 
 
 def test_every_image_has_a_recipe_under_its_own_name(programs):
-    assert set(refs(programs)) == set(IMAGES)
+    assert set(refs(programs)) == {*IMAGES, *OPTIONAL_IMAGES}
     for name, ref in refs(programs).items():
         repository, _, tag = ref.rpartition(":")
         assert repository == f"{PREFIX}/{name}"
@@ -50,7 +51,7 @@ def test_a_change_of_the_debian_packages_reaches_the_serving_image(programs, mon
     before = refs(programs)
     monkeypatch.setattr("tools.images.debian.PACKAGES", ("python3-minimal",))
     after = refs(programs)
-    assert {name for name in before if before[name] != after[name]} == {"proxyv2", "triton"}
+    assert {name for name in before if before[name] != after[name]} == {"apps", "proxyv2", "triton"}
 
 
 def test_only_the_programs_of_the_wanted_images_are_asked_for(programs):
@@ -63,6 +64,35 @@ def test_only_the_programs_of_the_wanted_images_are_asked_for(programs):
 
     recipes(binary, lambda: programs / "bootstrap.json", ["pause", "coredns"])
     assert asked == ["pause", "coredns"]
+
+
+def test_a_stack_that_asks_for_nothing_gets_no_optional_image(programs):
+    assert "apps" not in {recipe.name for recipe in recipes(programs.joinpath, lambda: programs / "bootstrap.json")}
+
+
+def test_the_programs_image_holds_what_serving_imports_and_no_build_of_another_image(tmp_path, monkeypatch):
+    for name in ("requirements", "build-requirements"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "build-requirements" / "pip-1-py3-none-any.whl").touch()
+    monkeypatch.setattr("tools.images.recipes.ensure_wheels", lambda file: tmp_path / file.stem)
+    context = tmp_path / "context"
+    context.mkdir()
+    apps("localhost/base:0").prepare(context)
+    held = {str(path.relative_to(context / "app")) for path in (context / "app").rglob("*") if path.is_file()}
+    assert {"serving/contract.py", "components/__init__.py", "components/errors.py", "components/core/spec.py"} <= held
+    assert not [name for name in held if name.startswith(("serving/image/", "serving/apps/", "components/traffic", "components/inference"))]
+
+
+def test_a_module_that_moves_makes_another_programs_image(monkeypatch, tmp_path):
+    for place in ("front/a.py", "batch/a.py"):
+        (tmp_path / "serving" / place).parent.mkdir(parents=True)
+        (tmp_path / "serving" / place).write_text("")
+    monkeypatch.setattr("tools.images.recipes.REPO", tmp_path)
+    refs = set()
+    for place in ("front/a.py", "batch/a.py"):
+        monkeypatch.setattr("tools.images.recipes._application_files", lambda place=place: [tmp_path / "serving" / place])
+        refs.add(apps("localhost/base:0").ref)
+    assert len(refs) == 2
 
 
 def test_a_static_image_gets_its_program_and_nothing_else(programs, tmp_path):
