@@ -13,7 +13,7 @@ quoted = '$(subst ','\'',$(1))'
 given = $(if $(filter-out file,$(firstword $(origin $(1)))),--$(2)=$(call quoted,$($(1))))
 CONTEXT_ARGUMENT = $(call given,CONTEXT,context)
 
-.PHONY: help up down status env predict load cluster cluster-stop check format lint types imports unit preview e2e test bench toolchain images schema venv
+.PHONY: help up down status env predict load cluster cluster-stop check format lint types imports unit preview serving e2e test bench toolchain images schema venv
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/\$$\$$/$$/g' | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -71,6 +71,9 @@ check: venv ## format, lint, types, imports and the fast test tiers; under two m
 
 preview: venv ## the stacks on the real Pulumi engine against a real API server
 	@$(PY) -m tools.test preview
+
+serving: venv ## the serving image's own Triton, without a cluster
+	@$(PY) -m tools.test serving
 
 e2e: venv ## the platform on a real local Kubernetes
 	@$(PY) -m tools.test e2e

@@ -7,7 +7,8 @@ import pytest
 
 # Whole families, because a new variable of one of these tools must not leak in either.
 AMBIENT_PREFIXES = ("AWS_", "KUBE", "PULUMI_", "HELM_", "GOOGLE_", "AZURE_", "INFERENCE_PLATFORM_")
-TIERS_WITH_OWN_CLUSTER = ("e2e", "preview")
+# Folders of this directory whose tests start a cluster or run an image out of the cache.
+TIERS_WITH_ENGINES = ("e2e", "preview", "serving")
 
 # What `make` hands to its children would reach the `make` of a test too, when the tests themselves run under `make test`.
 OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
@@ -20,8 +21,8 @@ def pytest_configure() -> None:
 
 @pytest.fixture(autouse=True)
 def hermetic_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Tests see none of the user's clusters and accounts; tiers that start a cluster set up their own surroundings."""
-    if set(TIERS_WITH_OWN_CLUSTER) & set(request.path.parts):
+    """Tests see none of the user's clusters and accounts; tiers that start an engine set up their own surroundings."""
+    if request.path.relative_to(Path(__file__).parent).parts[0] in TIERS_WITH_ENGINES:
         return
     for name in list(os.environ):
         if name.startswith(AMBIENT_PREFIXES):

@@ -1,4 +1,4 @@
-"""Run the test tiers and say how many tests of which tier ran: `python -m tools.test check|preview|e2e|bench|all`.
+"""Run the test tiers and say how many tests of which tier ran: `python -m tools.test check|preview|serving|e2e|bench|all`.
 
 The tiers are the folders under tests/. A skipped test is reported and fails the run: nothing counts as passed that did not run.
 """
@@ -22,6 +22,8 @@ from tools.errors import ToolError
 from tools.paths import REPO
 from tools.target import local_target
 from tools.toolchain import ensure
+from tools.toolchain.debian import IMAGE_PACKAGES, ensure_packages
+from tools.triton_process import serving_rootfs
 from tools.up import up
 
 BIN = REPO / ".venv" / "bin"
@@ -97,6 +99,13 @@ def preview(tally: Tally) -> None:
     tally.pytest("preview", ("preview",), "-m", "preview")
 
 
+def serving(tally: Tally) -> None:
+    """The image first: its build belongs into no test's time limit either."""
+    ensure_packages(IMAGE_PACKAGES)
+    serving_rootfs()
+    tally.pytest("serving", ("serving",), "-m", "serving")
+
+
 def e2e(tally: Tally) -> None:
     on_platform(tally, lambda: tally.pytest("e2e", ("e2e",), "-m", "e2e"))
 
@@ -122,7 +131,14 @@ def on_platform(tally: Tally, work: Callable[[], None]) -> None:
             down(target)
 
 
-STAGES = {"check": (check,), "preview": (toolchain, preview), "e2e": (e2e,), "bench": (bench,), "all": (toolchain, check, preview, e2e)}
+STAGES: dict[str, tuple[Callable[[Tally], None], ...]] = {
+    "check": (check,),
+    "preview": (toolchain, preview),
+    "serving": (serving,),
+    "e2e": (e2e,),
+    "bench": (bench,),
+    "all": (toolchain, check, preview, serving, e2e),
+}
 
 
 def main() -> int:
