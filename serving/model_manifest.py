@@ -9,6 +9,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from components.core.spec import Spec
 from components.errors import ManifestError
+from serving.model_sources import FileSourceSpec
 
 MODELS_DIR = Path(__file__).resolve().parent / "models"
 
@@ -48,11 +49,12 @@ class SignatureSpec(Spec):
 
 
 class SourceFileSpec(Spec):
-    """A file of a version directory, taken out of the model's wheel."""
+    """A file of a version directory, and where it comes from."""
 
     name: Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]*$", description="File name in the version directory.")]
-    member: Annotated[str, Field(min_length=1, description="Path inside the wheel.")]
-    sha256: Annotated[Sha256, Field(description="Of the member, before any transformation.")]
+    source: FileSourceSpec
+    sha256: Annotated[Sha256, Field(description="Of the source, before any transformation.")]
+    size_bytes: Annotated[int, Field(ge=0, description="Of the source; volumes that hold the file are sized by it.")]
     transformation: Literal["none", "quantise-dynamic-int8"] = "none"
 
 
@@ -87,7 +89,7 @@ class ModelManifest(Spec):
     description: str
     licence: str
     format: Annotated[Format, Field(description="What the files are; which backend runs them depends on the image.")]
-    wheel: WheelSpec
+    wheel: Annotated[WheelSpec | None, Field(description="What files of kind wheel are taken from.")] = None
     signature: SignatureSpec
     check: CheckSpec
     load_budget_seconds: Annotated[int, Field(gt=0, description="Longest time from start to ready that is not a fault.")]
@@ -100,6 +102,14 @@ class ModelManifest(Spec):
         numbers = self.version_numbers
         if len(set(numbers)) != len(numbers):
             raise ValueError(f"versions {list(numbers)}: a version is published once")
+        return self
+
+    @model_validator(mode="after")
+    def _files_have_their_source(self) -> Self:
+        for version in self.versions:
+            for file in version.files:
+                if file.source.kind == "wheel" and self.wheel is None:
+                    raise ValueError(f"file {file.name!r} of version {version.version} is taken from the model's wheel, and `wheel` names none")
         return self
 
     @property

@@ -121,7 +121,7 @@ def triton(base: Recipe | str, python: str) -> Recipe:
     requirements = (SERVING / "requirements.txt", SERVING / "build-requirements.txt")
     manifests = sorted(SERVING.glob("models/*/model.yaml"))
     programs = {name: SERVING / "image" / name for name in ("transform.py", "selfcheck.py")}
-    modules = ("repository.py", "model_manifest.py", "contract.py")
+    modules = ("repository/stage.py", "repository/sources.py", "model_sources.py", "model_manifest.py", "contract.py")
     code = (*SERVING.glob("models/*/*.py"), *sorted(SERVING.glob("model_config/*.py")), *(SERVING / name for name in modules))
 
     def prepare(context: Path) -> None:

@@ -45,7 +45,8 @@ def classifier(tmp_path_factory):
     directory = tmp_path_factory.mktemp("version")
     package = Path(magika.__file__).parent
     for file in model_manifest("magika").version(1).files:
-        shutil.copyfile(package.parent / file.member, directory / file.name)
+        assert file.source.kind == "wheel"
+        shutil.copyfile(package.parent / file.source.member, directory / file.name)
     spec = importlib.util.spec_from_file_location("magika_classifier", MODELS_DIR / "magika" / "classifier.py")
     assert spec
     module = importlib.util.module_from_spec(spec)

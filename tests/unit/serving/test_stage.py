@@ -8,8 +8,15 @@ import pytest
 
 from components.errors import ManifestError
 from serving.model_config import parse_config
-from serving.model_manifest import MODELS_DIR, SourceFileSpec, model_manifest
-from serving.repository import read_member, stage_repository
+from serving.model_manifest import MODELS_DIR, model_manifest
+from serving.model_sources import WheelSourceSpec
+from serving.repository import stage_repository
+from serving.repository.sources import write_source
+
+
+def member(file):
+    assert isinstance(file.source, WheelSourceSpec)
+    return file.source.member
 
 
 @pytest.fixture
@@ -17,16 +24,16 @@ def wheel(tmp_path):
     """A wheel with small files at the members that the returned manifest names."""
     manifest = model_manifest("magika")
     path = tmp_path / "model.whl"
-    content = {file.member: f"content of {file.name}".encode() for version in manifest.versions for file in version.files}
+    content = {member(file): f"content of {file.name}".encode() for version in manifest.versions for file in version.files}
     with zipfile.ZipFile(path, "w") as archive:
         for member, data in content.items():
             archive.writestr(member, data)
-    versions = tuple(
-        version.model_copy(
-            update={"files": tuple(file.model_copy(update={"sha256": hashlib.sha256(content[file.member]).hexdigest()}) for file in version.files)}
-        )
-        for version in manifest.versions
-    )
+
+    def pinned(file):
+        data = content[member(file)]
+        return file.model_copy(update={"sha256": hashlib.sha256(data).hexdigest(), "size_bytes": len(data)})
+
+    versions = tuple(version.model_copy(update={"files": tuple(map(pinned, version.files))}) for version in manifest.versions)
     return path, manifest.model_copy(update={"versions": versions})
 
 
@@ -57,22 +64,31 @@ def test_the_default_config_loads_the_first_version_and_the_check_loads_all(whee
     assert json.loads((tmp_path / "out" / "checks" / "magika" / "check.json").read_text())["expected"] == "python"
 
 
-def test_a_file_with_another_hash_stops_the_build_and_both_hashes_are_named(wheel):
+def test_a_file_with_another_hash_stops_the_build_and_both_hashes_are_named(wheel, tmp_path):
     path, manifest = wheel
     file = manifest.versions[0].files[0].model_copy(update={"sha256": "0" * 64})
-    with pytest.raises(ManifestError, match=r"has SHA-256 [0-9a-f]{64}, but model.yaml says 0{64}"):
-        read_member(path, file)
+    with pytest.raises(ManifestError, match=r"model.onnx has SHA-256 [0-9a-f]{64}, but model.yaml says 0{64} for model.onnx"):
+        write_source(manifest, file, lambda _: path, tmp_path / "file")
 
 
-@pytest.mark.parametrize("damage", ["missing member", "truncated", "absent"])
-def test_a_wheel_that_cannot_be_read_stops_the_build(wheel, damage):
+def test_a_size_that_is_not_the_files_stops_the_build(wheel, tmp_path):
+    path, manifest = wheel
+    file = manifest.versions[0].files[0].model_copy(update={"size_bytes": 3})
+    with pytest.raises(ManifestError, match=r"has 21 bytes, but model.yaml says 3 for model.onnx"):
+        write_source(manifest, file, lambda _: path, tmp_path / "file")
+
+
+@pytest.mark.parametrize("damage", ["missing member", "truncated", "absent", "damaged member"])
+def test_a_wheel_that_cannot_be_read_stops_the_build(wheel, tmp_path, damage):
     path, manifest = wheel
     file = manifest.versions[0].files[0]
     if damage == "missing member":
-        file = SourceFileSpec(name="x", member="no/such/member", sha256="0" * 64)
+        file = file.model_copy(update={"source": WheelSourceSpec(kind="wheel", member="no/such/member")})
     elif damage == "truncated":
         path.write_bytes(path.read_bytes()[:100])
+    elif damage == "damaged member":
+        path.write_bytes(path.read_bytes().replace(b"content of model", b"CONTENT of model"))
     else:
         path.unlink()
     with pytest.raises(ManifestError, match="cannot be read"):
-        read_member(path, file)
+        write_source(manifest, file, lambda _: path, tmp_path / "file")
