@@ -26,8 +26,8 @@ def wheel(tmp_path):
     path = tmp_path / "model.whl"
     content = {member(file): f"content of {file.name}".encode() for version in manifest.versions for file in version.files}
     with zipfile.ZipFile(path, "w") as archive:
-        for member, data in content.items():
-            archive.writestr(member, data)
+        for name, data in content.items():
+            archive.writestr(name, data)
 
     def pinned(file):
         data = content[member(file)]
