@@ -7,6 +7,12 @@ METRICS_PORT = 8002
 LIVE_PATH = "/v2/health/live"
 READY_PATH = "/v2/health/ready"
 
+
+def model_ready_path(model: str, version: int) -> str:
+    """Answers 200 while this version of this model can be asked, whatever the other models of the server do."""
+    return f"/v2/models/{model}/versions/{version}/ready"
+
+
 # gRPC's path is /<package>.<service>/<method>; the package and service are those of Triton's grpc_service.proto.
 GRPC_SERVICE = "inference.GRPCInferenceService"
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from components.core.rollout import Demand, ReplicaRange
 from components.inference.placement import PoolUse
-from components.inference.spec import ModelFootprint, ModelVersion
+from components.inference.spec import LoadedModel, ModelFootprint, ModelVersion
 from serving.model_config import ImageVariant, ModelManifest, backend_of, model_manifest, render_config
 
 if TYPE_CHECKING:
@@ -44,15 +44,18 @@ def instances_per_pod(model: ModelSpec) -> int:
 
 
 def _served(manifest: ModelManifest, model: ModelSpec, version: int, variant: ImageVariant) -> ModelVersion:
-    return ModelVersion(
-        version=version,
+    return ModelVersion(version=version, models=(_loaded(manifest, model, version, variant),), replicas=ReplicaRange.of(model.server.replicas))
+
+
+def _loaded(manifest: ModelManifest, model: ModelSpec, version: int, variant: ImageVariant) -> LoadedModel:
+    return LoadedModel(
+        name=manifest.name,
         config_pbtxt=render_config(manifest, version, model, variant),
-        replicas=ReplicaRange.of(model.server.replicas),
         footprint=ModelFootprint(
             instances=instances_per_pod(model),
             memory_mib=manifest.version(version).memory_mib,
             shared_memory_mib=manifest.shared_memory_mib,
             load_budget_seconds=manifest.load_budget_seconds,
-            python_backend=backend_of(manifest.name, manifest.format, variant).name == "python",
+            python_backend=backend_of(manifest.name, manifest.format, variant).python,
         ),
     )

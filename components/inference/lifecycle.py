@@ -1,6 +1,7 @@
 """Times of a server's life: start, probes, drain, and how long an update may wait. Pure arithmetic; all values in seconds."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ from components.core.rollout import ReplicaRange, Surge
 from components.errors import ManifestError
 from components.inference.ports import HTTP_PORT_NAME
 from components.inference.spec import ModelFootprint, ServerSpec
-from serving.contract import LIVE_PATH, READY_PATH
+from serving.contract import LIVE_PATH
 
 # After the server's own end: closing sockets, the kubelet's housekeeping.
 STOP_MARGIN = 5
@@ -47,21 +48,23 @@ def plan_drain(server: ServerSpec) -> Drain:
     return Drain(server.pre_stop_seconds, server.max_request_seconds, sidecar=span, grace_period=grace)
 
 
-def load_seconds(server: ServerSpec, footprint: ModelFootprint) -> int:
-    """Longest model load that is no fault."""
-    return footprint.load_budget_seconds if server.model_load_timeout_seconds is None else server.model_load_timeout_seconds
+def load_seconds(server: ServerSpec, footprints: Sequence[ModelFootprint]) -> int:
+    """Longest load of all models of a server that is no fault; the sum, because on a busy node one may load after the other."""
+    budget = sum(footprint.load_budget_seconds for footprint in footprints)
+    return budget if server.model_load_timeout_seconds is None else server.model_load_timeout_seconds
 
 
-def build_probes(load: int) -> dict[str, Any]:
-    """Probes of the server container.
+def build_probes(load: int, ready_path: str) -> dict[str, Any]:
+    """Probes of the server container; `ready_path` asks for the served model alone.
 
     Triton opens its HTTP port after the first load, so the startup probe covers `load`; liveness never looks at readiness, which is false while a
-    model loads and stays false when one is broken (triton-inference-server/server#7014, #5940).
+    model loads and stays false when one is broken. Readiness is the model's own: another model that loads or fails takes no traffic from it
+    (triton-inference-server/server#7014, #5940).
     """
     return {
         "startupProbe": _probe(LIVE_PATH, period=STARTUP_PERIOD, timeout=2, failures=math.ceil((load + START_MARGIN) / STARTUP_PERIOD)),
         "livenessProbe": _probe(LIVE_PATH, period=10, timeout=5, failures=3),
-        "readinessProbe": _probe(READY_PATH, period=5, timeout=3, failures=2),
+        "readinessProbe": _probe(ready_path, period=5, timeout=3, failures=2),
     }
 
 

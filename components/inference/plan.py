@@ -1,5 +1,6 @@
 """What the parts of one served version have in common: every decision is taken here, once, before anything is made."""
 
+import json
 from dataclasses import dataclass
 
 from components.core.model_identity import ModelIdentity
@@ -8,7 +9,7 @@ from components.errors import ManifestError
 from components.inference.lifecycle import Drain, await_timeout, awaits_ready, load_seconds, plan_drain, progress_deadline
 from components.inference.memory import plan_shared_memory, shm_mib_per_instance
 from components.inference.placement import Placement, PoolUse, place
-from components.inference.spec import ModelVersion, ServerSpec
+from components.inference.spec import LoadedModel, ModelVersion, ServerSpec
 from components.naming import content_hash, k8s_name
 
 
@@ -20,7 +21,7 @@ class VersionPlan:
     version: int
     server: ServerSpec
     replicas: ReplicaRange
-    config_pbtxt: str
+    models: tuple[LoadedModel, ...]
     drain: Drain
     load: int
     progress_deadline: int
@@ -34,9 +35,14 @@ class VersionPlan:
         return self.identity.deployment(self.version)
 
     @property
+    def configs(self) -> dict[str, str]:
+        """Text of each model's config.pbtxt by the model's name."""
+        return {model.name: model.config_pbtxt for model in self.models}
+
+    @property
     def config_map(self) -> str:
         """Named after the content, so that a change makes a new object and rolls the pods, and equal text changes nothing (pulumi/pulumi#2167)."""
-        return k8s_name(self.deployment, "config", content_hash(self.config_pbtxt))
+        return k8s_name(self.deployment, "config", content_hash(json.dumps(self.configs, sort_keys=True)))
 
     @property
     def awaits_ready(self) -> bool:
@@ -58,7 +64,7 @@ def _plan(
     identity: ModelIdentity, server: ServerSpec, pool: PoolUse | None, version: ModelVersion, siblings: tuple[ReplicaRange, ...]
 ) -> VersionPlan:
     drain = plan_drain(server)
-    load = load_seconds(server, version.footprint)
+    load = load_seconds(server, version.footprints)
     placement = place(identity.name, server, pool, version.replicas, siblings)
     deadline = progress_deadline(server, load, drain)
     return VersionPlan(
@@ -66,12 +72,12 @@ def _plan(
         version=version.version,
         server=server,
         replicas=version.replicas,
-        config_pbtxt=version.config_pbtxt,
+        models=version.models,
         drain=drain,
         load=load,
         progress_deadline=deadline,
         await_timeout=await_timeout(deadline, version.replicas, placement.surge),
         placement=placement,
-        shm_mib=plan_shared_memory(identity.name, server, version.footprint),
-        shm_mib_per_instance=shm_mib_per_instance(server, version.footprint) if version.footprint.python_backend else None,
+        shm_mib=plan_shared_memory(identity.name, server, version.footprints),
+        shm_mib_per_instance=shm_mib_per_instance(server, version.footprints),
     )

@@ -7,7 +7,7 @@ from components.core.model_identity import version_label
 from components.inference.lifecycle import build_probes
 from components.inference.plan import VersionPlan
 from components.inference.ports import GRPC_PORT_NAME, HTTP_PORT_NAME, METRICS_PORT_NAME
-from serving.contract import CONFIG_FILE, GROUP_ID, GRPC_PORT, HTTP_PORT, METRICS_PORT, REPOSITORY_PATH, USER_ID
+from serving.contract import CONFIG_FILE, GROUP_ID, GRPC_PORT, HTTP_PORT, METRICS_PORT, REPOSITORY_PATH, USER_ID, model_ready_path
 
 CONTAINER = "triton"
 # Prometheus scrapes every 15 s; gauges such as pending requests must not be older than one of its steps.
@@ -61,7 +61,7 @@ def _container(plan: VersionPlan, image: Any) -> dict[str, Any]:
             {"name": GRPC_PORT_NAME, "containerPort": GRPC_PORT, "protocol": "TCP"},
             {"name": METRICS_PORT_NAME, "containerPort": METRICS_PORT, "protocol": "TCP"},
         ],
-        **build_probes(plan.load),
+        **build_probes(plan.load, model_ready_path(plan.identity.triton_name, plan.version)),
         # The kubelet itself sleeps: no process has to start in a busy container. Stable since Kubernetes 1.34 (KEP-3960).
         "lifecycle": {"preStop": {"sleep": {"seconds": plan.drain.pre_stop}}},
         "resources": _resources(plan),
@@ -77,12 +77,13 @@ def _container(plan: VersionPlan, image: Any) -> dict[str, Any]:
 def build_arguments(plan: VersionPlan) -> list[str]:
     """Arguments of tritonserver; all exist since Triton 2.30 and were read from `tritonserver --help` of 2.51.
 
-    A broken model leaves the server alive and unready, so it ends in a failed rollout and not in a crash loop; models are loaded at the start
-    only, so readiness never drops under traffic (triton-inference-server/server#7014).
+    A repository holds more models than a server has memory for, so it loads those that it is told, and no others later. A broken model leaves the
+    server alive and unready, so it ends in a failed rollout and not in a crash loop (triton-inference-server/server#7014).
     """
     arguments = [
         f"--model-repository={REPOSITORY_PATH}",
-        "--model-control-mode=none",
+        "--model-control-mode=explicit",
+        *(f"--load-model={model.name}" for model in plan.models),
         # The rendered config.pbtxt is complete; asking the model for it would start its interpreter once more and cost seconds at each start.
         "--disable-auto-complete-config",
         "--exit-on-error=false",
@@ -95,8 +96,14 @@ def build_arguments(plan: VersionPlan) -> list[str]:
         f"--log-verbose={plan.server.log_verbose}",
     ]
     if plan.shm_mib_per_instance is not None:
-        arguments.append(f"--backend-config=python,shm-default-byte-size={plan.shm_mib_per_instance * MIB}")
+        backends = sorted({model.footprint.python_backend for model in plan.models if model.footprint.python_backend})
+        arguments += [f"--backend-config={backend},shm-default-byte-size={plan.shm_mib_per_instance * MIB}" for backend in backends]
     return arguments
+
+
+def config_key(model: str) -> str:
+    """Key of a model's config.pbtxt in the ConfigMap."""
+    return f"{model}.pbtxt"
 
 
 def _resources(plan: VersionPlan) -> dict[str, dict[str, str]]:
@@ -115,11 +122,10 @@ def _cpu(cores: float) -> str:
 
 
 def _mounts(plan: VersionPlan) -> list[dict[str, Any]]:
-    path = f"{REPOSITORY_PATH}/{plan.identity.triton_name}/{CONFIG_FILE}"
-    mounts: list[dict[str, Any]] = [
-        {"name": "tmp", "mountPath": TMP_PATH},
-        {"name": "model-config", "mountPath": path, "subPath": CONFIG_FILE, "readOnly": True},
-    ]
+    mounts: list[dict[str, Any]] = [{"name": "tmp", "mountPath": TMP_PATH}]
+    for model in plan.models:
+        path = f"{REPOSITORY_PATH}/{model.name}/{CONFIG_FILE}"
+        mounts.append({"name": "model-config", "mountPath": path, "subPath": config_key(model.name), "readOnly": True})
     return mounts if plan.shm_mib is None else [*mounts, {"name": "shm", "mountPath": SHM_PATH}]
 
 

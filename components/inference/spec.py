@@ -76,14 +76,31 @@ class ModelFootprint:
     memory_mib: int
     shared_memory_mib: int
     load_budget_seconds: int
-    python_backend: bool
+    python_backend: str | None
+    """Name of the backend when it is written in Python, and so passes tensors through shared memory."""
+
+
+# An ensemble only passes tensors on: its steps, which are models of the same server, are what needs something.
+NO_FOOTPRINT = ModelFootprint(instances=0, memory_mib=0, shared_memory_mib=0, load_budget_seconds=0, python_backend=None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadedModel:
+    """A model that a server loads, in the one version that the text of its config.pbtxt names, and what that needs."""
+
+    name: str
+    config_pbtxt: str
+    footprint: ModelFootprint
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelVersion:
-    """One version to serve: the text of its config.pbtxt, which loads this version alone, how many replicas, what it needs."""
+    """One version to serve: every model its server loads (of an ensemble: itself and its steps) and how many replicas."""
 
     version: int
-    config_pbtxt: str
+    models: tuple[LoadedModel, ...]
     replicas: ReplicaRange
-    footprint: ModelFootprint
+
+    @property
+    def footprints(self) -> tuple[ModelFootprint, ...]:
+        return tuple(model.footprint for model in self.models)

@@ -5,9 +5,8 @@ from typing import Any
 from components import labels
 from components.core.model_identity import ModelIdentity, version_label
 from components.inference.plan import VersionPlan
-from components.inference.pod_manifest import build_pod
+from components.inference.pod_manifest import build_pod, config_key
 from components.inference.ports import SERVICE_PORTS, check_port_names
-from serving.contract import CONFIG_FILE
 
 SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
 # A pod counts as available once it has been ready this long, so that one that dies at its first request stops the rollout.
@@ -31,10 +30,10 @@ def build_service(identity: ModelIdentity, *, awaited: bool) -> dict[str, Any]:
 
 
 def build_config_map(plan: VersionPlan) -> dict[str, Any]:
-    """The version's config.pbtxt; immutable, because its name changes with its content."""
+    """config.pbtxt of every model of the version's server; immutable, because its name changes with its content."""
     return {
         "metadata": _metadata(plan.config_map, plan.identity, _version_labels(plan)),
-        "data": {CONFIG_FILE: plan.config_pbtxt},
+        "data": {config_key(model): text for model, text in plan.configs.items()},
         "immutable": True,
     }
 

@@ -11,13 +11,22 @@ ImageVariant = Literal["cpu", "gpu"]
 
 @dataclass(frozen=True)
 class Backend:
-    """`backend` and `platform` as config.pbtxt names them; `platform` is set only where Triton asks for it."""
+    """`backend` and `platform` as config.pbtxt names them; `platform` is set only where Triton asks for it.
+
+    `in_python`: the backend runs models in Python processes, with which it shares memory.
+    """
 
     name: str
     platform: str = ""
+    in_python: bool = False
+
+    @property
+    def python(self) -> str | None:
+        """The backend's name when it is written in Python."""
+        return self.name if self.in_python else None
 
 
-PYTHON = Backend("python")
+PYTHON = Backend("python", in_python=True)
 # An ensemble has no backend: Triton itself runs its steps.
 ENSEMBLE = Backend("", "ensemble")
 # NVIDIA's image. Without its platform the TensorFlow backend cannot tell a SavedModel from a frozen graph.
@@ -29,8 +38,9 @@ NATIVE: dict[Format, Backend] = {
     "tensorrt": Backend("tensorrt"),
     "ensemble": ENSEMBLE,
 }
-# The CPU image holds the Python backend alone; a model.py that runs the network through onnxruntime serves ONNX there.
-CPU: dict[Format, Backend] = {"python": PYTHON, "onnx": PYTHON, "ensemble": ENSEMBLE}
+# The CPU image holds one backend in C++, Python's. Its `onnxruntime` is written in Python and goes by the name of the native one, so that the
+# same config.pbtxt serves a model in both images.
+CPU: dict[Format, Backend] = {"python": PYTHON, "onnx": Backend("onnxruntime", in_python=True), "ensemble": ENSEMBLE}
 
 
 def backend_of(model: str, model_format: Format, variant: ImageVariant) -> Backend:

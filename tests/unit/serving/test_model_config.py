@@ -119,7 +119,7 @@ def test_the_same_input_gives_the_same_bytes_and_they_parse_back(size, count, ki
     ("model_format", "variant", "backend", "platform"),
     [
         ("python", "cpu", "python", ""),
-        ("onnx", "cpu", "python", ""),
+        ("onnx", "cpu", "onnxruntime", ""),
         ("python", "gpu", "python", ""),
         ("onnx", "gpu", "onnxruntime", ""),
         ("torchscript", "gpu", "pytorch", ""),

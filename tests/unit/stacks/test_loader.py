@@ -174,7 +174,7 @@ def test_instances_for_gpus_are_counted_for_each_gpu() -> None:
     config["inference-platform:models"]["magika"]["server"] = {"gpusPerReplica": 3, "nodePool": "gpus", "memoryMib": 4096}
     pool = {"accelerator": "a100", "cardsPerNode": 8, "cardMemoryMib": 40_960, "minNodes": 0, "maxNodes": 1}
     config["inference-platform:nodePools"] = {"gpus": pool}
-    assert [version.footprint.instances for version in served_versions("magika", loaded(config).models["magika"], "cpu")] == [6, 6]
+    assert [version.models[0].footprint.instances for version in served_versions("magika", loaded(config).models["magika"], "cpu")] == [6, 6]
 
 
 def test_two_slots_of_a_shared_pool_are_refused_naming_pool_and_model() -> None:

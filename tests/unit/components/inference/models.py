@@ -5,16 +5,22 @@ from dataclasses import replace
 from components.core.model_identity import ModelIdentity
 from components.core.rollout import ReplicaRange
 from components.inference.plan import plan_versions
-from components.inference.spec import ModelFootprint, ModelVersion, ServerSpec
+from components.inference.spec import LoadedModel, ModelFootprint, ModelVersion, ServerSpec
 
 IDENTITY = ModelIdentity(name="magika", triton_name="magika_files", namespace="inference")
-FOOTPRINT = ModelFootprint(instances=2, memory_mib=128, shared_memory_mib=0, load_budget_seconds=40, python_backend=True)
+FOOTPRINT = ModelFootprint(instances=2, memory_mib=128, shared_memory_mib=0, load_budget_seconds=40, python_backend="python")
 PBTXT = 'name: "magika_files"\n'
 
 
-def version(number=1, *, replicas=1, pbtxt=PBTXT, **footprint):
+def loaded(name="magika_files", pbtxt=PBTXT, **footprint):
+    """A model of a server."""
+    return LoadedModel(name=name, config_pbtxt=pbtxt, footprint=replace(FOOTPRINT, **footprint))
+
+
+def version(number=1, *, replicas=1, pbtxt=PBTXT, steps=(), **footprint):
+    """A version whose server loads the model itself and `steps`."""
     count = replicas if isinstance(replicas, ReplicaRange) else ReplicaRange.of(replicas)
-    return ModelVersion(version=number, config_pbtxt=pbtxt, replicas=count, footprint=replace(FOOTPRINT, **footprint))
+    return ModelVersion(version=number, models=(loaded(pbtxt=pbtxt, **footprint), *steps), replicas=count)
 
 
 def server(**values):

@@ -10,8 +10,9 @@ from components.errors import ManifestError
 from components.inference.lifecycle import await_timeout, build_probes, plan_drain
 from components.inference.memory import plan_shared_memory
 from components.inference.pod_manifest import SHM_PATH, build_arguments, build_pod
+from components.inference.spec import NO_FOOTPRINT
 from components.inference.triton_manifest import build_deployment
-from tests.unit.components.inference.models import FOOTPRINT, plan, server
+from tests.unit.components.inference.models import FOOTPRINT, loaded, plan, server
 
 
 def container(of):
@@ -21,24 +22,24 @@ def container(of):
 @given(load=st.integers(1, 7200))
 def test_the_startup_probe_covers_every_declared_load(load):
     """C16: triton-inference-server/server#7014."""
-    startup = build_probes(load)["startupProbe"]
+    startup = build_probes(load, "/ready")["startupProbe"]
     assert startup["failureThreshold"] * startup["periodSeconds"] >= load + 30
 
 
 def test_only_readiness_looks_at_readiness():
     """C16: triton-inference-server/server#7014, #5940."""
-    probes = build_probes(300)
-    assert {name: probe["httpGet"]["path"] for name, probe in probes.items()} == {
+    paths = {name: probe["httpGet"]["path"] for name, probe in container(plan()).items() if name.endswith("Probe")}
+    assert paths == {
         "startupProbe": "/v2/health/live",
         "livenessProbe": "/v2/health/live",
-        "readinessProbe": "/v2/health/ready",
+        "readinessProbe": "/v2/models/magika_files/versions/1/ready",
     }
 
 
 def test_a_broken_model_leaves_an_unready_server_and_nothing_is_loaded_into_a_serving_pod():
     """C16: triton-inference-server/server#3786."""
     arguments = build_arguments(plan())
-    assert {"--exit-on-error=false", "--strict-readiness=true", "--model-control-mode=none"} <= set(arguments)
+    assert {"--exit-on-error=false", "--strict-readiness=true", "--model-control-mode=explicit", "--load-model=magika_files"} <= set(arguments)
 
 
 def test_the_stack_may_set_its_own_load_time():
@@ -115,7 +116,7 @@ def test_the_memory_limit_holds_shared_memory_and_models():
 
 def test_models_without_python_and_without_need_get_no_shared_memory():
     """C18: no volume, no mount, no setting of the Python backend."""
-    planned = plan(python_backend=False)
+    planned = plan(python_backend=None)
     assert [volume["name"] for volume in build_pod(planned, "image")["volumes"]] == ["tmp", "model-config"]
     assert SHM_PATH not in [mount["mountPath"] for mount in container(planned)["volumeMounts"]]
     assert not [argument for argument in build_arguments(planned) if "shm" in argument]
@@ -123,7 +124,7 @@ def test_models_without_python_and_without_need_get_no_shared_memory():
 
 def test_a_declared_need_is_met_without_python_and_refused_when_python_needs_more():
     """C18: declared need."""
-    assert plan({"sharedMemoryMib": 256}, python_backend=False).shm_mib == 256
+    assert plan({"sharedMemoryMib": 256}, python_backend=None).shm_mib == 256
     with pytest.raises(ManifestError, match="sharedMemoryMib 64 is too small for 2 Python instances, which need 96 MiB"):
         plan({"sharedMemoryMib": 64})
 
@@ -132,11 +133,27 @@ def test_a_models_own_need_counts_when_it_is_the_larger():
     assert plan(shared_memory_mib=100).shm_mib == 2 * 100 + 64
 
 
+def test_an_ensemble_needs_what_its_steps_need_together():
+    """Load time and memory add up; every Python instance of a server starts with the same shared memory, which is the largest need."""
+    steps = (
+        loaded("decode", instances=1, memory_mib=100, shared_memory_mib=32),
+        loaded("text", instances=3, memory_mib=50, python_backend="onnxruntime"),
+    )
+    ensemble = vars(NO_FOOTPRINT)
+    planned = plan({"memoryMib": 442}, steps=steps, **ensemble)
+    assert planned.load == 2 * 40
+    assert planned.shm_mib == 4 * 32 + 64
+    settings = [argument for argument in build_arguments(planned) if "backend-config" in argument]
+    assert settings == [f"--backend-config={name},shm-default-byte-size={32 * 1024 * 1024}" for name in ("onnxruntime", "python")]
+    with pytest.raises(ManifestError, match="memoryMib 441 cannot hold 250 MiB of models and 192 MiB of shared memory"):
+        plan({"memoryMib": 441}, steps=steps, **ensemble)
+
+
 @given(memory=st.integers(128, 16_384), per_instance=st.integers(1, 512), instances=st.integers(1, 64))
 def test_what_is_accepted_fits_into_the_container(memory, per_instance, instances):
-    footprint = type(FOOTPRINT)(instances=instances, memory_mib=50, shared_memory_mib=0, load_budget_seconds=1, python_backend=True)
+    footprint = type(FOOTPRINT)(instances=instances, memory_mib=50, shared_memory_mib=0, load_budget_seconds=1, python_backend="python")
     try:
-        size = plan_shared_memory("magika", server(memoryMib=memory, sharedMemoryMibPerInstance=per_instance), footprint)
+        size = plan_shared_memory("magika", server(memoryMib=memory, sharedMemoryMibPerInstance=per_instance), [footprint])
     except ManifestError:
         size = None
     fits = instances * (per_instance + 50) + 64 <= memory

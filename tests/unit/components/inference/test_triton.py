@@ -8,15 +8,13 @@ from components.core.rollout import ReplicaRange
 from components.errors import ManifestError
 from components.inference.triton import TritonServer, TritonServerArgs, VersionArgs
 from tests.engine import run
-from tests.unit.components.inference.models import FOOTPRINT, IDENTITY, PBTXT, server
+from tests.unit.components.inference.models import IDENTITY, loaded, server
 from tests.unit.components.inference.test_triton_manifest import GPU, gpu_pool
 
 
 def versions(*replicas):
     return tuple(
-        VersionArgs(
-            version=number, config_pbtxt=PBTXT, replicas=ReplicaRange.of(count), footprint=FOOTPRINT, image=pulumi.Output.from_input("image:1")
-        )
+        VersionArgs(version=number, models=(loaded(),), replicas=ReplicaRange.of(count), image=pulumi.Output.from_input("image:1"))
         for number, count in enumerate(replicas, 1)
     )
 

@@ -12,7 +12,7 @@ from components.inference.plan import plan_versions
 from components.inference.pod_manifest import SHM_PATH
 from components.inference.ports import SERVICE_PORTS, check_port_names
 from components.inference.triton_manifest import build_config_map, build_deployment, build_disruption_budget, build_service
-from tests.unit.components.inference.models import IDENTITY, PBTXT, plan, server, version
+from tests.unit.components.inference.models import IDENTITY, PBTXT, loaded, plan, server, version
 
 GPU = {"gpusPerReplica": 1, "nodePool": "gpus"}
 
@@ -63,12 +63,25 @@ def test_changed_configuration_makes_a_new_config_map_and_new_pods():
 def test_the_configuration_lies_over_the_models_directory():
     planned = plan()
     config = build_config_map(planned)
-    assert config["data"] == {"config.pbtxt": PBTXT}
+    assert config["data"] == {"magika_files.pbtxt": PBTXT}
     assert config["immutable"] is True
     spec = build_deployment(planned, "image")["spec"]["template"]["spec"]
     [mount] = [mount for mount in spec["containers"][0]["volumeMounts"] if mount["name"] == "model-config"]
-    assert mount == {"name": "model-config", "mountPath": "/models/magika_files/config.pbtxt", "subPath": "config.pbtxt", "readOnly": True}
+    assert mount == {"name": "model-config", "mountPath": "/models/magika_files/config.pbtxt", "subPath": "magika_files.pbtxt", "readOnly": True}
     assert {"name": "model-config", "configMap": {"name": config["metadata"]["name"]}} in spec["volumes"]
+
+
+def test_an_ensembles_server_loads_its_steps_each_under_the_config_of_this_deployment():
+    """The image holds more models than a server serves; no other is loaded, and every text rolls the pods."""
+    planned = plan(steps=(loaded("magika_decode", "decode: 1"),))
+    changed = plan(steps=(loaded("magika_decode", "decode: 2"),))
+    config, spec = build_config_map(planned), pod(steps=(loaded("magika_decode", "decode: 1"),))
+    assert config["data"] == {"magika_files.pbtxt": PBTXT, "magika_decode.pbtxt": "decode: 1"}
+    assert config["metadata"]["name"] != build_config_map(changed)["metadata"]["name"]
+    [container] = spec["containers"]
+    mounts = {mount["mountPath"]: mount["subPath"] for mount in container["volumeMounts"] if mount["name"] == "model-config"}
+    assert mounts == {"/models/magika_files/config.pbtxt": "magika_files.pbtxt", "/models/magika_decode/config.pbtxt": "magika_decode.pbtxt"}
+    assert [argument for argument in container["args"] if "load-model" in argument] == ["--load-model=magika_files", "--load-model=magika_decode"]
 
 
 @pytest.mark.parametrize(
