@@ -1,0 +1,132 @@
+"""A directory as a place of inputs or answers."""
+
+import fcntl
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from serving.batch.errors import BatchError, LockError, ReadError
+from serving.batch.storage import LOCK, PARTIAL, Item
+
+
+class DirectoryStorage:
+    """Files below `root`. Links to files are followed, links to directories are not, because they may lead in circles."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def __str__(self) -> str:
+        return str(self.root)
+
+    def below(self, name: str) -> "DirectoryStorage":
+        return DirectoryStorage(self.root / name)
+
+    def items(self) -> list[Item]:
+        if not self.root.exists():
+            return []
+        try:
+            return sorted(self._items(), key=lambda item: item.id)
+        except OSError as error:
+            raise BatchError(f"{error.filename}: {error.strerror}", hint="make the directory readable for this user") from error
+
+    def _items(self) -> Iterator[Item]:
+        for folder, _, files in os.walk(self.root, onerror=_raise):
+            for name in files:
+                path = Path(folder, name)
+                if name == LOCK or name.endswith(PARTIAL) or not path.is_file():
+                    continue
+                yield Item(path.relative_to(self.root).as_posix(), *_state(path.stat()))
+
+    def read(self, item: Item) -> bytes:
+        try:
+            with (self.root / item.id).open("rb") as stream:
+                content = stream.read()
+                # After reading: a writer at work meanwhile has changed size or time.
+                state = _state(os.fstat(stream.fileno()))
+        except OSError as error:
+            raise ReadError(f"cannot be read: {error.strerror}") from error
+        if state != (item.size, item.fingerprint) or len(content) != item.size:
+            raise ReadError("changed after it was listed")
+        return content
+
+    def create(self, name: str, content: bytes) -> bool:
+        with self._written(name, content) as (partial, target):
+            try:
+                target.hardlink_to(partial)
+            except FileExistsError:
+                return target.read_bytes() == content
+            _sync_directory(target.parent)
+            return True
+
+    def replace(self, name: str, content: bytes) -> None:
+        with self._written(name, content) as (partial, target):
+            partial.replace(target)
+            _sync_directory(target.parent)
+
+    @contextmanager
+    def _written(self, name: str, content: bytes) -> Iterator[tuple[Path, Path]]:
+        """The content, durable, in a file beside its place; that file is gone afterwards."""
+        target = self.root / name
+        partial = target.with_name(f".{target.name}.{os.getpid()}{PARTIAL}")
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with partial.open("wb") as stream:
+                stream.write(content)
+                stream.flush()
+                os.fsync(stream.fileno())
+            yield partial, target
+        except OSError as error:
+            raise BatchError(
+                f"{target} cannot be written: {error.strerror}", hint="free space or correct the permissions, then run the same command again"
+            ) from error
+        finally:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+
+    @contextmanager
+    def lock(self) -> Iterator["_DirectoryLock"]:
+        """flock: the kernel lets go of it however the process ends."""
+        path = self.root / LOCK
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            stream = path.open("a+", encoding="utf-8")
+        except OSError as error:
+            raise BatchError(f"{path} cannot be written: {error.strerror}", hint="name an output directory that this user may write") from error
+        with stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise LockError(
+                    f"{self.root} is being written by {path.read_text(encoding='utf-8') or 'another client'}",
+                    hint="let it end or stop it (SIGTERM); a killed client leaves no lock behind",
+                ) from None
+            stream.truncate(0)
+            stream.write(f"process {os.getpid()} on {socket.gethostname()}")
+            stream.flush()
+            for leftover in self.root.glob(f".*{PARTIAL}"):
+                leftover.unlink(missing_ok=True)
+            yield _DirectoryLock()
+
+
+class _DirectoryLock:
+    def check(self) -> None:
+        """Held as long as the file is open."""
+
+
+def _state(stat: os.stat_result) -> tuple[int, str]:
+    return stat.st_size, f"{stat.st_size}-{stat.st_mtime_ns}"
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def _sync_directory(path: Path) -> None:
+    """A new name is durable only when its directory is."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,143 @@
+"""A v2 gRPC server that answers at once: one BYTES input, its length and its text as outputs; what goes wrong is chosen by the test."""
+
+import asyncio
+import random
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import grpc
+import grpc.aio
+from tritonclient.grpc import service_pb2 as pb
+
+from serving.contract import GRPC_SERVICE
+
+MAX_BATCH = 8
+LEVELS = 2
+
+
+class FakeTriton:
+    """`faults` looks at a request's contents before it is answered and may raise Refuse; `asked` counts the answers given to each content."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[bytes] = Counter()
+        self.sizes: list[int] = []
+        self.priorities: list[int] = []
+        self.requests = 0
+        self.faults: Callable[[list[bytes]], None] = lambda _: None
+        self.on_request: Callable[[int], None] = lambda _: None
+        self.delay_seconds: Callable[[], float] = lambda: 0.0
+        self.ready = True
+        self.config_readable = True
+        self.empty = False
+        self.datatype, self.shape = "BYTES", [-1, 1]
+        self.address = ""
+        self.loop: asyncio.AbstractEventLoop
+
+    async def infer(self, request: pb.ModelInferRequest, context: "grpc.aio.ServicerContext[object, object]") -> pb.ModelInferResponse:
+        self.requests += 1
+        self.on_request(self.requests)
+        contents = unpack(request.raw_input_contents[0])
+        self.sizes.append(len(contents))
+        self.priorities.append(request.parameters["priority"].uint64_param)
+        await asyncio.sleep(self.delay_seconds())
+        try:
+            self.faults(contents)
+        except Refuse as refusal:
+            await context.abort(refusal.code, refusal.text)
+        self.asked.update(contents)
+        response = pb.ModelInferResponse(model_name=request.model_name, model_version="1")
+        rows = [] if self.empty else contents
+        response.outputs.add(name="length", datatype="INT32", shape=[len(rows), 1])
+        response.outputs.add(name="text", datatype="BYTES", shape=[len(rows), 1])
+        response.raw_output_contents.append(b"".join(len(content).to_bytes(4, "little") for content in rows))
+        response.raw_output_contents.append(b"".join(len(content).to_bytes(4, "little") + content for content in rows))
+        return response
+
+    async def metadata(self, request: pb.ModelMetadataRequest, context: "grpc.aio.ServicerContext[object, object]") -> pb.ModelMetadataResponse:
+        if request.name != "echo":
+            await context.abort(grpc.StatusCode.NOT_FOUND, f"unknown model {request.name}")
+        response = pb.ModelMetadataResponse(name="echo", versions=["1"])
+        response.inputs.add(name="content", datatype=self.datatype, shape=self.shape)
+        response.outputs.add(name="length", datatype="INT32", shape=[-1, 1])
+        response.outputs.add(name="text", datatype="BYTES", shape=[-1, 1])
+        return response
+
+    async def config(self, request: pb.ModelConfigRequest, context: "grpc.aio.ServicerContext[object, object]") -> pb.ModelConfigResponse:
+        if not self.config_readable:
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, "RBAC: access denied")
+        response = pb.ModelConfigResponse()
+        response.config.max_batch_size = MAX_BATCH
+        response.config.dynamic_batching.priority_levels = LEVELS
+        return response
+
+    async def model_ready(self, request: pb.ModelReadyRequest, context: object) -> pb.ModelReadyResponse:
+        return pb.ModelReadyResponse(ready=self.ready)
+
+    async def serve(self, started: threading.Event, stop: asyncio.Event) -> None:
+        self.loop = asyncio.get_running_loop()
+        server = grpc.aio.server()
+        methods = {
+            "ModelInfer": (self.infer, pb.ModelInferRequest),
+            "ModelMetadata": (self.metadata, pb.ModelMetadataRequest),
+            "ModelConfig": (self.config, pb.ModelConfigRequest),
+            "ModelReady": (self.model_ready, pb.ModelReadyRequest),
+        }
+        handlers = {
+            name: grpc.unary_unary_rpc_method_handler(method, kind.FromString, lambda message: message.SerializeToString())
+            for name, (method, kind) in methods.items()
+        }
+        server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(GRPC_SERVICE, handlers),))
+        self.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        await server.start()
+        started.set()
+        await stop.wait()
+        await server.stop(0)
+
+
+class Refuse(Exception):  # noqa: N818  (an instruction to the fake)
+    def __init__(self, code: grpc.StatusCode, text: str = "") -> None:
+        self.code, self.text = code, text
+
+
+def unpack(tensor: bytes) -> list[bytes]:
+    contents, at = [], 0
+    while at < len(tensor):
+        size = int.from_bytes(tensor[at : at + 4], "little")
+        contents.append(tensor[at + 4 : at + 4 + size])
+        at += 4 + size
+    return contents
+
+
+def poison(*bad: bytes) -> Callable[[list[bytes]], None]:
+    """Fail every request that holds one of `bad`, as a Python model does that raises."""
+
+    def fault(contents: list[bytes]) -> None:
+        if found := set(bad) & set(contents):
+            raise Refuse(grpc.StatusCode.INTERNAL, f"Failed to process the request(s): {sorted(found)}")
+
+    return fault
+
+
+def sheds(share: float, seed: int, code: grpc.StatusCode = grpc.StatusCode.UNAVAILABLE) -> Callable[[list[bytes]], None]:
+    """Refuse a share of the requests, as a full queue does."""
+    draw = random.Random(seed)  # noqa: S311  (a reproducible fault)
+
+    def fault(contents: list[bytes]) -> None:
+        if draw.random() < share:
+            raise Refuse(code, "Exceeds maximum queue size")
+
+    return fault
+
+
+@contextmanager
+def fake_triton() -> Iterator[FakeTriton]:
+    """A running FakeTriton on a port of its own."""
+    server, started, stop = FakeTriton(), threading.Event(), asyncio.Event()
+    thread = threading.Thread(target=lambda: asyncio.run(server.serve(started, stop)), daemon=True)
+    thread.start()
+    assert started.wait(10)
+    yield server
+    server.loop.call_soon_threadsafe(stop.set)
+    thread.join(10)
