@@ -13,7 +13,7 @@ quoted = '$(subst ','\'',$(1))'
 given = $(if $(filter-out file,$(firstword $(origin $(1)))),--$(2)=$(call quoted,$($(1))))
 CONTEXT_ARGUMENT = $(call given,CONTEXT,context)
 
-.PHONY: help up down status env predict load cluster cluster-stop check format lint types imports unit preview serving e2e test bench toolchain images schema venv
+.PHONY: help up down status env predict load cluster cluster-stop check format lint types imports unit preview serving e2e test bench toolchain images models schema venv
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/\$$\$$/$$/g' | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -50,6 +50,9 @@ toolchain: venv ## find or build pulumi, Kubernetes, Istio
 
 images: venv ## build the local container images
 	@$(PY) -m tools.images build
+
+models: venv ## build the model repository from serving/models (TO=<folder or .tar>); publish, fetch, backup: python -m serving.repository --help
+	@$(PY) -m tools.models $(if $(TO),--to=$(call quoted,$(TO)))
 
 format: venv ## rewrite the code in the project's format
 	@.venv/bin/ruff format . && .venv/bin/ruff check --fix .

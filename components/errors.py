@@ -9,6 +9,12 @@ PlatformError           anything a person can act on; carries `hint`, the way ou
 └── LoadError           a load run cannot be made or trusted (loadtests.errors)
 """
 
+import sys
+from collections.abc import Callable
+
+# What a shell expects of a program that Ctrl-C ended.
+INTERRUPTED = 130
+
 
 class PlatformError(Exception):
     """`message` names the thing, its value and the reason; `hint` is the way out."""
@@ -32,3 +38,15 @@ class ManifestError(PlatformError):
 
 class AssetError(PlatformError):
     """A local asset (chart, image, kubeconfig) that the stack refers to is missing."""
+
+
+def run_main(work: Callable[[], int]) -> int:
+    """Exit code of a command: 1 with a sentence and the way out for an error a person can act on, 130 for Ctrl-C."""
+    try:
+        return work()
+    except PlatformError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\ninterrupted; the same command goes on from here", file=sys.stderr)
+        return INTERRUPTED

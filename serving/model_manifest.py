@@ -1,6 +1,7 @@
 """model.yaml, typed: what a model is and where its files come from. Published and immutable; how it is served belongs to the stack."""
 
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -18,6 +19,9 @@ Format = Literal["python", "onnx", "torchscript", "savedmodel", "tensorrt", "ens
 # Names of the KServe protocol, which model.yaml, requests and answers share.
 Datatype = Literal["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64", "BF16", "BYTES"]
 Dimension = Annotated[int, Field(ge=-1, description="Size of an axis; -1: variable.")]
+MODEL_NAME = re.compile("^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
+# Folders too: a SavedModel is one.
+FILE_NAME = re.compile("^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$")
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 # A YAML sequence arrives as a list; only the container is converted, the items stay strict.
 Sequence = Field(strict=False, min_length=1)
@@ -51,7 +55,7 @@ class SignatureSpec(Spec):
 class SourceFileSpec(Spec):
     """A file of a version directory, and where it comes from."""
 
-    name: Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]*$", description="File name in the version directory.")]
+    name: Annotated[str, Field(pattern=FILE_NAME.pattern, description="Path in the version directory.")]
     source: FileSourceSpec
     sha256: Annotated[Sha256, Field(description="Of the source, before any transformation.")]
     size_bytes: Annotated[int, Field(ge=0, description="Of the source; volumes that hold the file are sized by it.")]
@@ -85,7 +89,7 @@ class CheckSpec(Spec):
 class ModelManifest(Spec):
     """A model of the repository; `name` is its directory and its name in Triton, which refuses any other."""
 
-    name: Annotated[str, Field(pattern="^[A-Za-z0-9_][A-Za-z0-9_.-]*$")]
+    name: Annotated[str, Field(pattern=MODEL_NAME.pattern)]
     description: str
     licence: str
     format: Annotated[Format, Field(description="What the files are; which backend runs them depends on the image.")]

@@ -1,13 +1,13 @@
 """What the commands behind `make` share: errors are text for people, never a stack trace."""
 
-import sys
 import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from components.errors import PlatformError
+from components.errors import INTERRUPTED, run_main
 
-INTERRUPTED = 130
+__all__ = ["INTERRUPTED", "Steps", "run_main"]
+
 Result = TypeVar("Result")
 
 
@@ -25,15 +25,3 @@ class Steps:
         result = work()
         print(f"[{self.number}/{self.total}] {what}: {time.monotonic() - began:.0f} s", flush=True)
         return result
-
-
-def run_main(work: Callable[[], int]) -> int:
-    """Exit code of a command: 1 with a sentence and the way out for an error a person can act on, 130 for Ctrl-C."""
-    try:
-        return work()
-    except PlatformError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("\ninterrupted; the same command goes on from here", file=sys.stderr)
-        return INTERRUPTED

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from typing import IO, TYPE_CHECKING, cast
 
 from serving.repository.errors import AbsentError, RepositoryError, TransientError
+from serving.repository.store import ExplainedStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -74,8 +76,12 @@ def status_of(error: ClientError) -> int:
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
 
 
+def error_code(error: ClientError) -> str:
+    return error.response.get("Error", {}).get("Code", "")
+
+
 def _answered(place: str, error: ClientError) -> RepositoryError:
-    code = error.response.get("Error", {}).get("Code", "")
+    code = error_code(error)
     message = f"{place}: the store answers {code} ({status_of(error)}): {error.response.get('Error', {}).get('Message', '')}"
     if code in ABSENT:
         return AbsentError(message, hint="correct bucket, prefix or version, or publish it first")
@@ -92,7 +98,7 @@ def open_uri(uri: str) -> Iterator[IO[bytes]]:
     bucket, _, key = uri.removeprefix("s3://").partition("/")
     with explained(uri):
         body = make_client().get_object(Bucket=bucket, Key=key)["Body"]
-        try:
-            yield cast("IO[bytes]", body)
-        finally:
-            body.close()
+    try:
+        yield cast("IO[bytes]", ExplainedStream(cast("IO[bytes]", body), partial(explained, uri)))
+    finally:
+        body.close()

@@ -24,28 +24,35 @@ TRANSFORMATIONS = "transformations.json"
 
 def stage_repository(manifests: Iterable[ModelManifest], wheels: Wheels, target: Path, variant: ImageVariant = "cpu") -> None:
     """Write `models/`, `checks/` and `transformations.json` into `target`; ManifestError when a source does not hold what model.yaml says."""
-    transformations = []
+    manifests = list(manifests)
+    transformations = write_versions(manifests, wheels, target / REPOSITORY)
     for manifest in manifests:
-        for version in manifest.versions:
-            directory = target / REPOSITORY / manifest.name / str(version.version)
-            write_version(manifest, version, wheels, directory)
-            transformations += [
-                {"path": f"{manifest.name}/{version.version}/{file.name}", "transformation": file.transformation}
-                for file in version.files
-                if file.transformation != "none"
-            ]
         default = render_config(manifest, manifest.version_numbers[0], ServingSpec(), variant)
         (target / REPOSITORY / manifest.name / CONFIG_FILE).write_text(default, encoding="utf-8")
         _stage_check(manifest, default, target / CHECKS / manifest.name)
     (target / TRANSFORMATIONS).write_text(json.dumps(transformations, indent=1), encoding="utf-8")
 
 
-def write_version(manifest: ModelManifest, version: ModelVersionSpec, wheels: Wheels, directory: Path) -> None:
-    """Make `directory` with the model's code and the version's files as their sources hold them, before any transformation."""
+def write_versions(manifests: Iterable[ModelManifest], wheels: Wheels, root: Path) -> list[dict[str, str]]:
+    """Write `<model>/<version>/` below `root`: the model's code and the files as their sources hold them. Returns the transformations to be done."""
+    transformations = []
+    for manifest in manifests:
+        for version in manifest.versions:
+            _write_version(manifest, version, wheels, root / manifest.name / str(version.version))
+            transformations += [
+                {"path": f"{manifest.name}/{version.version}/{file.name}", "transformation": file.transformation}
+                for file in version.files
+                if file.transformation != "none"
+            ]
+    return transformations
+
+
+def _write_version(manifest: ModelManifest, version: ModelVersionSpec, wheels: Wheels, directory: Path) -> None:
     directory.mkdir(parents=True)
     for source in sorted((MODELS_DIR / manifest.name).glob("*.py")):
         shutil.copyfile(source, directory / source.name)
     for file in version.files:
+        (directory / file.name).parent.mkdir(parents=True, exist_ok=True)
         write_source(manifest, file, wheels, directory / file.name)
 
 

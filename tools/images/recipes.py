@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from serving.model_manifest import WheelSpec, load_manifest
-from serving.repository import stage_repository
+from serving.repository.stage import stage_repository
 from tools.images import debian
 from tools.images.wheels import IMAGE_PYTHON, ensure_wheels, find_wheel, unpack
 from tools.paths import REPO, content_key

@@ -10,8 +10,8 @@ from components.errors import ManifestError
 from serving.model_config import parse_config
 from serving.model_manifest import MODELS_DIR, model_manifest
 from serving.model_sources import WheelSourceSpec
-from serving.repository import stage_repository
 from serving.repository.sources import write_source
+from serving.repository.stage import stage_repository
 
 
 def member(file):

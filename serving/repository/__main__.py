@@ -1,0 +1,18 @@
+"""`python -m serving.repository build|publish|list|verify|backup|restore|discard|fetch`: exit code 0 when done, 1 with a sentence when not."""
+
+import sys
+from collections.abc import Sequence
+
+from components.errors import run_main
+from serving.repository.cli import parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; PlatformError passes through to `run_main`."""
+    options = parser().parse_args(arguments)
+    options.work(options)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_main(main))
