@@ -13,6 +13,8 @@ from serving.batch.storage import LOCK
 
 # Renewals within one lease; a holder that missed all of them is dead.
 RENEWALS_PER_LEASE = 3
+# Both times behind an object's age are whole seconds (HTTP dates): a lease is over for others only when it is over for its holder.
+CLOCK_SECONDS = 1.0
 
 
 class ConditionalObjects(Protocol):
@@ -75,8 +77,8 @@ class ObjectLock:
     def _take_over(self) -> str:
         """Wait until the holder renews (it lives: LockError) or its lease is over."""
         holder, seen, age = self._store.stored(LOCK)
-        while age < self._lease_seconds:
-            time.sleep(min(self._lease_seconds / RENEWALS_PER_LEASE / 2, self._lease_seconds - age + 0.1))
+        while (left := self._lease_seconds + CLOCK_SECONDS - age) > 0:
+            time.sleep(min(self._lease_seconds / RENEWALS_PER_LEASE / 2, left))
             holder, etag, age = self._store.stored(LOCK)
             if etag != seen:
                 break
