@@ -30,10 +30,10 @@ def pool_use(config: StackConfig, name: str) -> PoolUse | None:
     if pool is None or pool not in config.node_pools:
         return None
     others = [
-        Demand(model.server.replicas, model.server.gpus_per_replica)
+        Demand(model.server.replicas, model.server.gpus_per_replica, model.identity(other, config.cluster.namespace).deployment(version))
         for other, model in config.models.items()
         if other != name and model.server.node_pool == pool
-        for _ in model.versions
+        for version in model.versions
     ]
     return PoolUse(name=pool, spec=config.node_pools[pool], others=tuple(others))
 

@@ -1,13 +1,15 @@
 """Where a server's pods run: GPU slots, nodes, tolerations, and what a rolling update may do there."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from components.core.model_identity import ModelIdentity
 from components.core.node_pool import GpuNodePoolSpec
-from components.core.rollout import CPU_SURGE, Demand, ReplicaRange, Surge, plan_surge
+from components.core.rollout import CPU_SURGE, Demand, Surge, plan_surge
 from components.core.slots import slot_request, slots_per_node
 from components.errors import ManifestError
-from components.inference.spec import ServerSpec
+from components.inference.spec import ModelVersion, ServerSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,13 +34,14 @@ class Placement:
 CPU_PLACEMENT = Placement(resources={}, node_selector={}, tolerations=[], surge=CPU_SURGE)
 
 
-def place(model: str, server: ServerSpec, pool: PoolUse | None, replicas: ReplicaRange, siblings: tuple[ReplicaRange, ...]) -> Placement:
-    """Placement of one version of `model`; `siblings` are its other versions, which take slots of the same pool.
+def place(identity: ModelIdentity, server: ServerSpec, pool: PoolUse | None, version: ModelVersion, siblings: Sequence[ModelVersion]) -> Placement:
+    """Placement of one version of a model; `siblings` are its other versions, which take slots of the same pool.
 
     ManifestError names model and pool when the pool cannot give the slots.
     """
     if server.node_pool is None:
         return CPU_PLACEMENT
+    model = identity.name
     if pool is None or pool.name != server.node_pool:
         raise ManifestError(f"model {model!r}: node pool {server.node_pool!r} does not exist", hint="add it to nodePools, or correct server.nodePool")
     try:
@@ -52,12 +55,16 @@ def place(model: str, server: ServerSpec, pool: PoolUse | None, replicas: Replic
         node_selector=dict(pool.spec.labels),
         tolerations=[_toleration(taint.key, taint.value, taint.effect.value) for taint in pool.spec.taints],
         surge=plan_surge(
-            Demand(replicas.maximum, server.gpus_per_replica),
-            (*pool.others, *(Demand(sibling.maximum, server.gpus_per_replica) for sibling in siblings)),
+            _demand(identity, server, version),
+            (*pool.others, *(_demand(identity, server, sibling) for sibling in siblings)),
             pool.spec.max_nodes,
             slots_per_node(pool.spec, server.mig_profile),
         ),
     )
+
+
+def _demand(identity: ModelIdentity, server: ServerSpec, version: ModelVersion) -> Demand:
+    return Demand(version.replicas.maximum, server.gpus_per_replica, identity.deployment(version.version))
 
 
 def _toleration(key: str, value: str, effect: str) -> dict[str, Any]:

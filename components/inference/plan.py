@@ -57,15 +57,15 @@ def plan_versions(identity: ModelIdentity, server: ServerSpec, pool: PoolUse | N
             f"model {identity.name!r}: versions {numbers} to serve",
             hint="name at least one version, and each once: version and canary.version differ",
         )
-    return [_plan(identity, server, pool, version, tuple(v.replicas for v in versions if v is not version)) for version in versions]
+    return [_plan(identity, server, pool, version, tuple(other for other in versions if other is not version)) for version in versions]
 
 
 def _plan(
-    identity: ModelIdentity, server: ServerSpec, pool: PoolUse | None, version: ModelVersion, siblings: tuple[ReplicaRange, ...]
+    identity: ModelIdentity, server: ServerSpec, pool: PoolUse | None, version: ModelVersion, siblings: tuple[ModelVersion, ...]
 ) -> VersionPlan:
     drain = plan_drain(server)
     load = load_seconds(server, version.footprints)
-    placement = place(identity.name, server, pool, version.replicas, siblings)
+    placement = place(identity, server, pool, version, siblings)
     deadline = progress_deadline(server, load, drain)
     return VersionPlan(
         identity=identity,

@@ -15,13 +15,21 @@ METRICS_INTERVAL_MS = 1000
 TMP_SIZE_MIB = 64
 TMP_PATH = "/tmp"  # noqa: S108  a volume of the pod's own
 SHM_PATH = "/dev/shm"  # noqa: S108  where POSIX shared memory lives
+RANDOM_PATH = "/proc/sys/kernel/random/uuid"
 MIB = 1024 * 1024
 # Triton reads JSON by recursion, up to some 300 bytes of stack a level, on threads whose stack is as large as this limit; untouched pages cost
 # nothing. The usual 8 MiB overflow at 50,000 levels, and the gateway lets JSON of 99,999 bytes pass.
 STACK_KIB = 64 * 1024
 # Shared memory belongs to the pod, not to the container: what a killed server leaves there would fill it within a few restarts, and the server
 # would stay unready for good. The shell makes way for the server, which thus is process 1 and gets the signals.
-START_SCRIPT = f'ulimit -S -s {STACK_KIB}; rm -rf {SHM_PATH}/triton_python_backend_shm_region_* && exec tritonserver "$@"'
+#
+# What changes a server is for nobody: its callers would need a header whose value is a random number of this one start, known to the process alone
+# (triton-inference-server/server docs/customization_guide/inference_protocols.md, "Limit Endpoint Access"). The pod's UID would not do: whoever
+# may list pods knows it, and so does every metric about pods.
+RESTRICTED_APIS = ("model-repository", "shared-memory", "trace", "logging")
+ADMIN_HEADER = "inference-platform-admin"
+START_SCRIPT = f"""ulimit -S -s {STACK_KIB}; rm -rf {SHM_PATH}/triton_python_backend_shm_region_* && read -r key < {RANDOM_PATH} && \\
+only={",".join(RESTRICTED_APIS)}:{ADMIN_HEADER}=$key && exec tritonserver --http-restricted-api="$only" --grpc-restricted-protocol="$only" "$@\""""
 START = ["/bin/sh", "-c", START_SCRIPT, "tritonserver"]
 
 

@@ -39,17 +39,54 @@ def test_without_gpus_one_pod_more_and_none_less():
     assert (CPU_SURGE.max_surge, CPU_SURGE.max_unavailable, CPU_SURGE.warning) == (1, 0, None)
 
 
+def test_stable_and_canary_share_the_free_slots_because_a_new_image_rolls_both():
+    """C14: each of them alone would fit twice, both together once each."""
+    stable, canary = Demand(3, 1, "m-v1"), Demand(3, 1, "m-v2")
+    assert plan_surge(stable, (canary,), nodes=1, node_slots=8).max_surge == 1
+    assert plan_surge(canary, (stable,), nodes=1, node_slots=8).max_surge == 1
+
+
+def test_the_only_free_slot_is_given_once_and_to_the_one_replica():
+    """C14: whoever asks, and in whatever order; without it the lone replica would stop at every update."""
+    many, lone = Demand(3, 1, "a"), Demand(1, 1, "b")
+    assert plan_surge(lone, (many,), nodes=1, node_slots=5).max_surge == 1
+    assert plan_surge(many, (lone,), nodes=1, node_slots=5).max_surge == 0
+
+
+POOL_NAMES = ("a-v1", "a-v2", "b-v1", "c-v1")
 demands = st.builds(Demand, st.integers(1, 6), st.integers(1, 4))
+pools = st.lists(demands, min_size=1, max_size=4).map(
+    lambda drawn: [Demand(each.replicas, each.slots_per_replica, name) for each, name in zip(drawn, POOL_NAMES, strict=False)]
+)
 
 
-@given(own=demands, others=st.lists(demands, max_size=3), nodes=st.integers(1, 5), node_slots=st.integers(1, 8), data=st.data())
-def test_every_surge_pod_fits_wherever_the_scheduler_put_the_others(own, others, nodes, node_slots, data):
-    surge = plan_surge(own, others, nodes, node_slots)
-    assert surge.max_surge + surge.max_unavailable > 0  # Kubernetes refuses 0 and 0
+def surges_of(pool, nodes, node_slots):
+    """What each Deployment works out for itself, which is how it is used."""
+    return [plan_surge(own, [other for other in pool if other is not own], nodes, node_slots) for own in pool]
+
+
+@given(pool=pools, nodes=st.integers(1, 5), node_slots=st.integers(1, 8), data=st.data())
+def test_every_surge_pod_fits_wherever_the_others_are_while_all_deployments_roll_at_once(pool, nodes, node_slots, data):
+    """C14 for the whole pool: surge pods of all Deployments come in any order, and none waits for a slot."""
+    surges = surges_of(pool, nodes, node_slots)
+    assert all(surge.max_surge + surge.max_unavailable > 0 for surge in surges)  # Kubernetes refuses 0 and 0
     free = [node_slots] * nodes
-    pods = data.draw(st.permutations([d.slots_per_replica for d in (own, *others) for _ in range(d.replicas)]))
-    for slots in pods:
+
+    def put(slots):
         fitting = [node for node, left in enumerate(free) if left >= slots]
-        assume(fitting)
-        free[data.draw(st.sampled_from(fitting))] -= slots
-    assert surge.max_surge <= sum(left // own.slots_per_replica for left in free)
+        if fitting:
+            free[data.draw(st.sampled_from(fitting))] -= slots
+        return bool(fitting)
+
+    assume(all(put(slots) for slots in data.draw(st.permutations([d.slots_per_replica for d in pool for _ in range(d.replicas)]))))
+    rolling = [d.slots_per_replica for d, surge in zip(pool, surges, strict=True) for _ in range(surge.max_surge)]
+    assert all(put(slots) for slots in data.draw(st.permutations(rolling)))
+
+
+@given(pool=pools, nodes=st.integers(1, 5), node_slots=st.integers(1, 8), data=st.data())
+def test_the_shares_do_not_depend_on_who_asks_or_in_which_order(pool, nodes, node_slots, data):
+    shuffled = data.draw(st.permutations(pool))
+    found = {d.name: surge for d, surge in zip(shuffled, surges_of(shuffled, nodes, node_slots), strict=True)}
+    assert [found[d.name] for d in pool] == surges_of(pool, nodes, node_slots)
+    together = sum(d.slots_per_replica * (d.replicas + found[d.name].max_surge) for d in pool if found[d.name].max_surge)
+    assert together <= nodes * node_slots

@@ -1,6 +1,7 @@
 """Objects of a Triton server: what they say and what they leave out."""
 
 import subprocess
+from uuid import UUID
 
 import pytest
 
@@ -203,7 +204,7 @@ def test_a_server_starts_with_a_stack_for_deep_json_and_without_the_shared_memor
     left, other = tmp_path / "triton_python_backend_shm_region_1", tmp_path / "other"
     left.touch()
     other.touch()
-    (tmp_path / "tritonserver").write_text('#!/bin/sh\necho $$ $(ulimit -s) "$@"\n')
+    (tmp_path / "tritonserver").write_text('#!/bin/sh\nshift 2\necho $$ $(ulimit -s) "$@"\n')
     (tmp_path / "tritonserver").chmod(0o755)
     shell, option, script, name = pod()["containers"][0]["command"]
     started = subprocess.Popen(
@@ -215,3 +216,20 @@ def test_a_server_starts_with_a_stack_for_deep_json_and_without_the_shared_memor
     said, _ = started.communicate(timeout=10)
     assert said.split(maxsplit=1) == [str(started.pid), "65536 --one two words\n"], "the server takes the shell's place and gets every argument"
     assert (left.exists(), other.exists()) == (False, True)
+
+
+def test_what_changes_a_server_is_closed_with_a_value_of_this_start_alone(tmp_path):
+    """Whoever may read the pod, its log or its metrics does not learn it."""
+    (tmp_path / "tritonserver").write_text('#!/bin/sh\necho "$1"; echo "$2"\n')
+    (tmp_path / "tritonserver").chmod(0o755)
+    starts = []
+    for _ in range(2):
+        command = [part.replace(SHM_PATH, str(tmp_path)) for part in pod()["containers"][0]["command"]]
+        said = subprocess.run(command, env={"PATH": f"{tmp_path}:/usr/bin:/bin"}, capture_output=True, text=True, check=True, timeout=10).stdout
+        http, grpc = said.splitlines()
+        only, key = http.removeprefix("--http-restricted-api=").split("=")
+        assert only == "model-repository,shared-memory,trace,logging:inference-platform-admin"
+        assert grpc == f"--grpc-restricted-protocol={only}={key}"
+        starts.append(UUID(key))
+    assert starts[0] != starts[1]
+    assert "restricted" not in str(pod()["containers"][0]["args"])
