@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from components import labels
-from serving.contract import CONFIG_FILE, REPOSITORY_PATH
+from components.inference.pod_manifest import config_key
+from serving.contract import REPOSITORY_PATH
 from tests.e2e.kube import Manifest
 from tests.e2e.platform import MODEL, NAMESPACE, Platform
 
@@ -46,7 +47,7 @@ class ServerCopy:
         return volume if self.config is None else {**volume, "configMap": {"name": self.name}}
 
     def _config_map(self) -> Manifest:
-        own = {} if self.config is None else {CONFIG_FILE: self.config}
+        own = {} if self.config is None else {config_key(MODEL): self.config}
         return {
             "apiVersion": "v1",
             "kind": "ConfigMap",

@@ -48,8 +48,12 @@ class Buildah:
     def _run(self, what: str, *arguments: str) -> None:
         log = self.store.with_name("build.log")
         environment = {**os.environ, "BUILDAH_ISOLATION": "chroot"}
-        with Progress(what) as progress, log.open("w") as output:
-            process = subprocess.Popen(self.command(*arguments), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+        command = self.command(*arguments)
+        with (
+            Progress(what) as progress,
+            log.open("w") as output,
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment) as process,
+        ):
             tail: deque[str] = deque(maxlen=LOG_TAIL_LINES)
             for line in process.stdout or ():
                 output.write(line)

@@ -17,9 +17,11 @@ PRUNED = ("dev/*", "var/cache/*", "var/lib/apt/*", "var/log/*", "usr/share/doc/*
 
 def make_rootfs(target: Path) -> None:
     """Run debootstrap into `target` and prune it. Raises ToolError with the end of its log."""
-    with Progress("Debian root file system") as progress:
-        command = debootstrap_command(target, mirror())
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    command = debootstrap_command(target, mirror())
+    with (
+        Progress("Debian root file system") as progress,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process,
+    ):
         lines: list[str] = []
         for line in process.stdout or ():
             lines.append(line)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from serving.model_manifest import WheelSpec, load_manifest
 from serving.repository.stage import stage_repository
@@ -117,23 +118,33 @@ def triton_base() -> Recipe:
 
 
 def triton(base: Recipe | str, python: str) -> Recipe:
-    """The serving image on `base`, whose Python has the version `python`."""
+    """The serving image on `base`, whose Python has the version `python`; a base of our own is the one for CPUs."""
+    variant: Literal["cpu", "gpu"] = "cpu" if isinstance(base, Recipe) else "gpu"
     requirements = (SERVING / "requirements.txt", SERVING / "build-requirements.txt")
     manifests = sorted(SERVING.glob("models/*/model.yaml"))
     programs = {name: SERVING / "image" / name for name in ("transform.py", "selfcheck.py")}
     modules = ("repository/stage.py", "repository/sources.py", "model_sources.py", "model_manifest.py", "contract.py")
-    code = (*SERVING.glob("models/*/*.py"), *sorted(SERVING.glob("model_config/*.py")), *(SERVING / name for name in modules))
+    models = [path for path in SERVING.glob("models/*/*") if path.is_file() and path not in manifests]
+    backends = sorted(SERVING.glob("backends/*/*.py")) if variant == "cpu" else []
+    code = (*models, *backends, *sorted(SERVING.glob("model_config/*.py")), *(SERVING / name for name in modules))
 
     def prepare(context: Path) -> None:
         wheels = context / "wheels"
         wheels.mkdir()
         for file in requirements:
             _link_all({wheel.name: wheel for wheel in ensure_wheels(file, python).iterdir()}, wheels)
-        stage_repository(map(load_manifest, manifests), partial(_model_wheel, wheels), context)
+        stage_repository(map(load_manifest, manifests), partial(_model_wheel, wheels), context, variant)
+        for source in backends:
+            folder = context / "backends" / source.parent.name
+            folder.mkdir(parents=True)
+            shutil.copyfile(source, folder / source.name)
+        (context / "backends").mkdir(exist_ok=True)
         _link_all({**programs, **{file.name: file for file in requirements}}, context)
 
     inputs = (*requirements, *manifests, *programs.values(), *code)
-    return Recipe("triton", SERVING / "Containerfile", prepare, inputs, facts=python, base=base)
+    # The key of the inputs holds their names without folders, and every model has a model.py.
+    facts = " ".join([python, *sorted(str(path.relative_to(SERVING)) for path in inputs)])
+    return Recipe("triton", SERVING / "Containerfile", prepare, inputs, facts=facts, base=base)
 
 
 def apps(base: Recipe | str) -> Recipe:
