@@ -33,7 +33,11 @@ class ConfigError(PlatformError):
 
 
 class ManifestError(PlatformError):
-    """Parts that are each valid do not fit together."""
+    """Parts that are each valid do not fit together; `keys` lead to the one to change, below the model's in the stack file, where it is one."""
+
+    def __init__(self, message: str, hint: str, keys: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message, hint)
+        self.keys = keys
 
 
 class AssetError(PlatformError):

@@ -21,6 +21,8 @@ JSON_LENGTH_HEADER = "Inference-Header-Content-Length"
 
 REPOSITORY_PATH = "/models"
 CONFIG_FILE = "config.pbtxt"
+# Below a model's directory; Triton reads the files of warm-up requests from there.
+WARMUP_FOLDER = "warmup"
 
 # The image runs as this user and group; both are numeric so that `runAsNonRoot` can be checked by the kubelet.
 USER_ID = 65532

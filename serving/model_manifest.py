@@ -22,6 +22,8 @@ Dimension = Annotated[int, Field(ge=-1, description="Size of an axis; -1: variab
 MODEL_NAME = re.compile("^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
 # Folders too: a SavedModel is one.
 FILE_NAME = re.compile("^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$")
+# As exporters name tensors: "input:0", "InceptionV3/Predictions/Softmax:0".
+TensorName = Annotated[str, Field(pattern="^[A-Za-z0-9_.:/-]+$")]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 # A YAML sequence arrives as a list; only the container is converted, the items stay strict.
 Sequence = Field(strict=False, min_length=1)
@@ -30,7 +32,7 @@ Sequence = Field(strict=False, min_length=1)
 class TensorSpec(Spec):
     """An input or output of a model, with the batch axis where it has one."""
 
-    name: Annotated[str, Field(pattern="^[A-Za-z0-9_.-]+$")]
+    name: TensorName
     datatype: Datatype
     dims: Annotated[tuple[Dimension, ...], Sequence]
 
@@ -41,11 +43,49 @@ class TensorSpec(Spec):
         return self
 
 
+class ControlSpec(Spec):
+    """An input that no caller fills: the server tells the model where a sequence of requests begins, goes on and ends.
+
+    `start`, `end` and `ready` get `values`, the first for no and the second for yes; `corrid` gets the sequence's id.
+    """
+
+    name: TensorName
+    kind: Literal["start", "end", "ready", "corrid"]
+    datatype: Literal["INT32", "FP32", "BOOL", "UINT64", "INT64", "UINT32", "BYTES"]
+    values: Annotated[tuple[int, int], Field(strict=False)] = (0, 1)
+
+    @model_validator(mode="after")
+    def _datatype_fits_the_kind(self) -> Self:
+        flags, ids = ("INT32", "FP32", "BOOL"), ("UINT64", "INT64", "UINT32", "INT32", "BYTES")
+        known = ids if self.kind == "corrid" else flags
+        if self.datatype not in known:
+            raise ValueError(f"control {self.name!r}: kind {self.kind} has one of the datatypes {', '.join(known)}, not {self.datatype}")
+        if self.datatype == "BOOL" and not {*self.values} <= {0, 1}:
+            raise ValueError(f"control {self.name!r}: values of datatype BOOL are 0 and 1, not {list(self.values)}")
+        if self.kind == "corrid" and self.values != (0, 1):
+            raise ValueError(f"control {self.name!r}: kind corrid gets the id of the sequence; drop values")
+        return self
+
+
 class SignatureSpec(Spec):
     """Tensors of a request and of its answer."""
 
     inputs: Annotated[tuple[TensorSpec, ...], Sequence]
     outputs: Annotated[tuple[TensorSpec, ...], Sequence]
+    controls: Annotated[
+        tuple[ControlSpec, ...], Field(strict=False, description="Inputs that the server fills; such a model works on sequences.")
+    ] = ()
+
+    @model_validator(mode="after")
+    def _names_are_distinct(self) -> Self:
+        fed = [tensor.name for tensor in self.inputs] + [control.name for control in self.controls]
+        for kind, names in (("inputs and controls", fed), ("outputs", [tensor.name for tensor in self.outputs])):
+            if len(set(names)) != len(names):
+                raise ValueError(f"{kind} {names}: a tensor is listed once")
+        kinds = [control.kind for control in self.controls]
+        if len(set(kinds)) != len(kinds):
+            raise ValueError(f"controls of kinds {kinds}: a kind is listed once")
+        return self
 
     @property
     def tensors(self) -> tuple[TensorSpec, ...]:
@@ -76,6 +116,9 @@ class ModelVersionSpec(Spec):
     description: str
     files: Annotated[tuple[SourceFileSpec, ...], Sequence]
     memory_mib: Annotated[int, Field(gt=0, description="Memory of one instance when loaded and busy.")]
+    gpu_memory_mib: Annotated[
+        int | None, Field(gt=0, description="GPU memory of one instance when loaded and busy; needed to serve it with instances of kind gpu.")
+    ] = None
 
 
 class CheckSpec(Spec):
@@ -95,6 +138,8 @@ class ModelManifest(Spec):
     format: Annotated[Format, Field(description="What the files are; which backend runs them depends on the image.")]
     wheel: Annotated[WheelSpec | None, Field(description="What files of kind wheel are taken from.")] = None
     signature: SignatureSpec
+    decoupled: Annotated[bool, Field(description="Whether it may send any number of answers to a request; python only.")] = False
+    parameters: Annotated[dict[str, str], Field(description="What its backend or its model.py is told, by name.")] = Field(default_factory=dict)
     check: CheckSpec
     load_budget_seconds: Annotated[int, Field(gt=0, description="Longest time from start to ready that is not a fault.")]
     shared_memory_mib: Annotated[int, Field(ge=0, description="POSIX shared memory that one instance needs.")] = 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from components.core.rollout import Demand, ReplicaRange
 from components.inference.placement import PoolUse
 from components.inference.spec import LoadedModel, ModelFootprint, ModelVersion
-from serving.model_config import ImageVariant, ModelManifest, backend_of, model_manifest, render_config
+from serving.model_config import ImageVariant, ModelManifest, backend_of, model_manifest, render_config, warmup_files
 
 if TYPE_CHECKING:
     from stacks.config import ModelSpec, StackConfig
@@ -40,22 +40,30 @@ def pool_use(config: StackConfig, name: str) -> PoolUse | None:
 
 def instances_per_pod(model: ModelSpec) -> int:
     """Copies of the model that share a pod's memory: Triton counts instances of kind gpu for each GPU."""
-    return model.instances.count * (model.server.gpus_per_replica if model.instances.kind == "gpu" else 1)
+    return model.instances.per_pod(model.server.cpu_limit, model.server.gpus_per_replica)
 
 
 def _served(manifest: ModelManifest, model: ModelSpec, version: int, variant: ImageVariant) -> ModelVersion:
-    return ModelVersion(version=version, models=(_loaded(manifest, model, version, variant),), replicas=ReplicaRange.of(model.server.replicas))
+    return ModelVersion(
+        version=version,
+        models=(_loaded(manifest, model, version, variant),),
+        replicas=ReplicaRange.of(model.server.replicas),
+        server_arguments=() if model.rate_limiter is None else model.rate_limiter.server_arguments(),
+    )
 
 
 def _loaded(manifest: ModelManifest, model: ModelSpec, version: int, variant: ImageVariant) -> LoadedModel:
     return LoadedModel(
         name=manifest.name,
-        config_pbtxt=render_config(manifest, version, model, variant),
+        config_pbtxt=render_config(manifest, version, model, variant, cpu_cores=model.server.cpu_limit),
         footprint=ModelFootprint(
             instances=instances_per_pod(model),
             memory_mib=manifest.version(version).memory_mib,
             shared_memory_mib=manifest.shared_memory_mib,
             load_budget_seconds=manifest.load_budget_seconds,
             python_backend=backend_of(manifest.name, manifest.format, variant).python,
+            instances_per_gpu=model.instances.per_card(model.server.gpus_per_replica),
+            gpu_memory_mib=manifest.version(version).gpu_memory_mib,
         ),
+        warmup_files=warmup_files(manifest, model.warmup),
     )

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from components.core.faults import Fault
-from components.errors import PlatformError
+from components.errors import ManifestError, PlatformError
 from components.inference.plan import plan_versions
 from components.traffic.istio_manifest import external_host
 from serving.model_config import model_names
 from stacks.models import manifest_of, pool_use, served_versions
+from stacks.rules_serving import model_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,9 +24,8 @@ def stack_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
     yield from _host_faults(config)
     for name, model in config.models.items():
         yield from _timeout_faults(name, model)
-        yield from _instance_faults(name, model)
         version_faults = list(_version_faults(name, model))
-        yield from version_faults or _server_faults(config, name, model)
+        yield from version_faults or list(model_faults(name, model, config.images.variant)) or _server_faults(config, name, model)
 
 
 def _environment_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
@@ -66,13 +66,6 @@ def _timeout_faults(name: str, model: ModelSpec) -> Iterator[Fault]:
         yield Fault(("models", name, "routing", "timeoutSeconds"), reason, f"raise it to at least {server}, or lower server.maxRequestSeconds")
 
 
-def _instance_faults(name: str, model: ModelSpec) -> Iterator[Fault]:
-    """Triton does not load a model whose instances are for GPUs that the pod does not have."""
-    if model.instances.kind == "gpu" and model.server.gpus_per_replica == 0:
-        way_out = "set server.gpusPerReplica and server.nodePool, or drop instances.kind"
-        yield Fault(("models", name, "instances", "kind"), "needs GPUs, and server.gpusPerReplica is 0", way_out)
-
-
 def _version_faults(name: str, model: ModelSpec) -> Iterator[Fault]:
     """The model and its versions are published, and the canary is another version than the stable one."""
     at: tuple[str, ...] = ("models", name)
@@ -98,4 +91,5 @@ def _server_faults(config: StackConfig, name: str, model: ModelSpec) -> Iterator
             model.identity(name, config.cluster.namespace), model.server, pool_use(config, name), served_versions(name, model, config.images.variant)
         )
     except PlatformError as error:
-        yield Fault(("models", name), error.message, error.hint)
+        keys = error.keys if isinstance(error, ManifestError) else ()
+        yield Fault(("models", name, *keys), error.message, error.hint)

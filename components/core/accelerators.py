@@ -8,6 +8,7 @@ from enum import StrEnum
 class Accelerator(StrEnum):
     """GPU model of a node; the value is what a person writes in the stack file."""
 
+    V100 = "v100"
     T4 = "t4"
     A10G = "a10g"
     L4 = "l4"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 class Fault:
     """One fault below the object that raises it; `keys` lead from there, in the spelling of the file."""
 
-    keys: tuple[str, ...]
+    keys: tuple[str | int, ...]
     reason: str
     way_out: str
 
@@ -17,5 +17,11 @@ class FaultsError(ValueError):
     """All faults of one object: pydantic keeps a ValueError of a validator, so that the loader finds them again."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
-        super().__init__("; ".join(f"{'.'.join(fault.keys)}: {fault.reason}" for fault in faults))
+        super().__init__("; ".join(f"{'.'.join(map(str, fault.keys))}: {fault.reason}" for fault in faults))
         self.faults = tuple(faults)
+
+
+def refuse(faults: Sequence[Fault]) -> None:
+    """Raise FaultsError when there is a fault."""
+    if faults:
+        raise FaultsError(faults)

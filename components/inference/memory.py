@@ -31,12 +31,16 @@ def plan_shared_memory(model: str, server: ServerSpec, footprints: Sequence[Mode
         raise ManifestError(
             f"model {model!r}: server.sharedMemoryMib {declared} is too small for {instances} Python instances, which need {needed} MiB",
             hint=f"set sharedMemoryMib to at least {needed}, or drop it",
+            keys=("server", "sharedMemoryMib"),
         )
     size = needed if declared is None else declared
     models = sum(footprint.instances * footprint.memory_mib for footprint in footprints)
-    if size + models > server.memory_mib:
+    buffers = (server.response_cache_mib or 0) + (server.pinned_memory_mib or 0)
+    if size + models + buffers > server.memory_mib:
+        beside = f" and {buffers} MiB of response cache and pinned memory" if buffers else ""
         raise ManifestError(
-            f"model {model!r}: server.memoryMib {server.memory_mib} cannot hold {models} MiB of models and {size} MiB of shared memory",
-            hint=f"set server.memoryMib to at least {size + models}, or lower instances.count",
+            f"model {model!r}: server.memoryMib {server.memory_mib} cannot hold {models} MiB of models and {size} MiB of shared memory{beside}",
+            hint=f"set server.memoryMib to at least {size + models + buffers}, or lower instances.count",
+            keys=("server", "memoryMib"),
         )
     return size or None

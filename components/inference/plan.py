@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from components.core.model_identity import ModelIdentity
 from components.core.rollout import ReplicaRange
 from components.errors import ManifestError
+from components.inference.gpu_memory import check_gpu_memory
 from components.inference.lifecycle import Drain, await_timeout, awaits_ready, load_seconds, plan_drain, progress_deadline
 from components.inference.memory import plan_shared_memory, shm_mib_per_instance
 from components.inference.placement import Placement, PoolUse, place
@@ -29,6 +30,7 @@ class VersionPlan:
     placement: Placement
     shm_mib: int | None
     shm_mib_per_instance: int | None
+    server_arguments: tuple[str, ...]
 
     @property
     def deployment(self) -> str:
@@ -40,9 +42,15 @@ class VersionPlan:
         return {model.name: model.config_pbtxt for model in self.models}
 
     @property
+    def warmup_files(self) -> dict[str, bytes]:
+        """Files for warming up, by `<model>/<file>`."""
+        return {f"{model.name}/{name}": data for model in self.models for name, data in model.warmup_files.items()}
+
+    @property
     def config_map(self) -> str:
         """Named after the content, so that a change makes a new object and rolls the pods, and equal text changes nothing (pulumi/pulumi#2167)."""
-        return k8s_name(self.deployment, "config", content_hash(json.dumps(self.configs, sort_keys=True)))
+        content = {**self.configs, **{key: data.hex() for key, data in self.warmup_files.items()}}
+        return k8s_name(self.deployment, "config", content_hash(json.dumps(content, sort_keys=True)))
 
     @property
     def awaits_ready(self) -> bool:
@@ -66,6 +74,7 @@ def _plan(
     drain = plan_drain(server)
     load = load_seconds(server, version.footprints)
     placement = place(identity, server, pool, version, siblings)
+    check_gpu_memory(identity.name, server, pool, version.footprints)
     deadline = progress_deadline(server, load, drain)
     return VersionPlan(
         identity=identity,
@@ -80,4 +89,5 @@ def _plan(
         placement=placement,
         shm_mib=plan_shared_memory(identity.name, server, version.footprints),
         shm_mib_per_instance=shm_mib_per_instance(server, version.footprints),
+        server_arguments=version.server_arguments,
     )

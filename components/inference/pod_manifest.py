@@ -7,7 +7,8 @@ from components.core.model_identity import version_label
 from components.inference.lifecycle import build_probes
 from components.inference.plan import VersionPlan
 from components.inference.ports import GRPC_PORT_NAME, HTTP_PORT_NAME, METRICS_PORT_NAME
-from serving.contract import CONFIG_FILE, GROUP_ID, GRPC_PORT, HTTP_PORT, METRICS_PORT, REPOSITORY_PATH, USER_ID, model_ready_path
+from components.inference.spec import ServerSpec
+from serving.contract import CONFIG_FILE, GROUP_ID, GRPC_PORT, HTTP_PORT, METRICS_PORT, REPOSITORY_PATH, USER_ID, WARMUP_FOLDER, model_ready_path
 
 CONTAINER = "triton"
 # Prometheus scrapes every 15 s; gauges such as pending requests must not be older than one of its steps.
@@ -102,6 +103,8 @@ def build_arguments(plan: VersionPlan) -> list[str]:
         f"--metrics-port={METRICS_PORT}",
         f"--metrics-interval-ms={METRICS_INTERVAL_MS}",
         f"--log-verbose={plan.server.log_verbose}",
+        *_memory_arguments(plan.server),
+        *plan.server_arguments,
     ]
     if plan.shm_mib_per_instance is not None:
         backends = sorted({model.footprint.python_backend for model in plan.models if model.footprint.python_backend})
@@ -109,9 +112,26 @@ def build_arguments(plan: VersionPlan) -> list[str]:
     return arguments
 
 
+def _memory_arguments(server: ServerSpec) -> list[str]:
+    """Sizes of the server's own buffers; its GPUs are numbered from 0."""
+    arguments = []
+    if server.response_cache_mib is not None:
+        arguments.append(f"--cache-config=local,size={server.response_cache_mib * MIB}")
+    if server.pinned_memory_mib is not None:
+        arguments.append(f"--pinned-memory-pool-byte-size={server.pinned_memory_mib * MIB}")
+    if server.cuda_memory_pool_mib is not None:
+        arguments += [f"--cuda-memory-pool-byte-size={gpu}:{server.cuda_memory_pool_mib * MIB}" for gpu in range(server.gpus_per_replica)]
+    return arguments
+
+
 def config_key(model: str) -> str:
     """Key of a model's config.pbtxt in the ConfigMap."""
     return f"{model}.pbtxt"
+
+
+def warmup_key(file: str) -> str:
+    """Key of a warm-up file, named `<model>/<file>`, in the ConfigMap."""
+    return f"{file.replace('/', '.')}.warmup"
 
 
 def _resources(plan: VersionPlan) -> dict[str, dict[str, str]]:
@@ -134,6 +154,10 @@ def _mounts(plan: VersionPlan) -> list[dict[str, Any]]:
     for model in plan.models:
         path = f"{REPOSITORY_PATH}/{model.name}/{CONFIG_FILE}"
         mounts.append({"name": "model-config", "mountPath": path, "subPath": config_key(model.name), "readOnly": True})
+    for file in plan.warmup_files:
+        folder, name = file.split("/", 1)
+        path = f"{REPOSITORY_PATH}/{folder}/{WARMUP_FOLDER}/{name}"
+        mounts.append({"name": "model-config", "mountPath": path, "subPath": warmup_key(file), "readOnly": True})
     return mounts if plan.shm_mib is None else [*mounts, {"name": "shm", "mountPath": SHM_PATH}]
 
 

@@ -1,6 +1,7 @@
 """What a person says about the server of a model, and what the model says about itself."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
@@ -45,6 +46,16 @@ class ServerSpec(Spec):
     gpus_per_replica: Annotated[int, Field(ge=0, le=16, description="GPU slots per pod.")] = 0
     node_pool: Annotated[str | None, Field(description="Node pool the pods run on; needed with GPUs.")] = None
     mig_profile: Annotated[str | None, Field(description="MIG device per pod, on a pool with several kinds.")] = None
+    pinned_memory_mib: Annotated[
+        int | None,
+        Field(ge=0, le=MAX_MEMORY_MIB, description="Pinned memory for copies between host and GPUs, in MiB; absent: Triton's own default, 256."),
+    ] = None
+    cuda_memory_pool_mib: Annotated[
+        int | None, Field(ge=0, le=MAX_MEMORY_MIB, description="GPU memory on each GPU for tensors, in MiB; absent: Triton's own default, 64.")
+    ] = None
+    response_cache_mib: Annotated[
+        int | None, Field(ge=1, le=MAX_MEMORY_MIB, description="Memory for answers that are given again to equal requests, in MiB; absent: none.")
+    ] = None
     log_verbose: Annotated[int, Field(ge=0, le=9, description="Verbosity of the server's log.")] = 0
 
     @model_validator(mode="after")
@@ -63,6 +74,9 @@ class ServerSpec(Spec):
             raise ValueError(f"gpusPerReplica {self.gpus_per_replica} needs nodePool, the pool that has the GPUs")
         if self.node_pool is not None and self.gpus_per_replica == 0:
             raise ValueError(f"nodePool {self.node_pool!r} is a pool of GPU nodes; set gpusPerReplica to at least 1, or drop nodePool")
+        for key, value in (("pinnedMemoryMib", self.pinned_memory_mib), ("cudaMemoryPoolMib", self.cuda_memory_pool_mib)):
+            if value is not None and self.gpus_per_replica == 0:
+                raise ValueError(f"{key} {value} is for GPUs, and gpusPerReplica is 0; set gpusPerReplica and nodePool, or drop {key}")
         if self.mig_profile is not None and self.node_pool is None:
             raise ValueError(f"migProfile {self.mig_profile!r} needs nodePool, the pool that has the MIG devices")
         return self
@@ -78,6 +92,10 @@ class ModelFootprint:
     load_budget_seconds: int
     python_backend: str | None
     """Name of the backend when it is written in Python, and so passes tensors through shared memory."""
+    instances_per_gpu: int = 0
+    """On the GPU that has most of them."""
+    gpu_memory_mib: int | None = None
+    """None when the model was published without a word about it."""
 
 
 # An ensemble only passes tensors on: its steps, which are models of the same server, are what needs something.
@@ -91,6 +109,8 @@ class LoadedModel:
     name: str
     config_pbtxt: str
     footprint: ModelFootprint
+    warmup_files: Mapping[str, bytes] = field(default_factory=dict)
+    """What its config.pbtxt warms it up with, by file name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +120,8 @@ class ModelVersion:
     version: int
     models: tuple[LoadedModel, ...]
     replicas: ReplicaRange
+    server_arguments: tuple[str, ...] = ()
+    """Without which the server would ignore a part of the configs."""
 
     @property
     def footprints(self) -> tuple[ModelFootprint, ...]:

@@ -78,7 +78,15 @@ class TritonServer(PlatformComponent):
         role = f"{name}-v{plan.version}"
         if plan.placement.surge.warning:
             pulumi.log.warn(f"{plan.deployment}: {plan.placement.surge.warning}", self)
-        config = ConfigMap(f"{role}-config", **build_config_map(plan), opts=self.child)
+        manifest = build_config_map(plan)
+        config = ConfigMap(
+            f"{role}-config",
+            metadata=manifest["metadata"],
+            data=manifest["data"],
+            binary_data=manifest.get("binaryData"),
+            immutable=manifest["immutable"],
+            opts=self.child,
+        )
         PodDisruptionBudget(f"{role}-budget", **build_disruption_budget(plan), opts=self.child)
         return Deployment(
             f"{role}-deployment",

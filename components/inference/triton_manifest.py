@@ -1,11 +1,12 @@
 """Kubernetes objects of a Triton server, as plain dicts."""
 
+from base64 import b64encode
 from typing import Any
 
 from components import labels
 from components.core.model_identity import ModelIdentity, version_label
 from components.inference.plan import VersionPlan
-from components.inference.pod_manifest import build_pod, config_key
+from components.inference.pod_manifest import build_pod, config_key, warmup_key
 from components.inference.ports import SERVICE_PORTS, check_port_names
 
 SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
@@ -30,12 +31,15 @@ def build_service(identity: ModelIdentity, *, awaited: bool) -> dict[str, Any]:
 
 
 def build_config_map(plan: VersionPlan) -> dict[str, Any]:
-    """config.pbtxt of every model of the version's server; immutable, because its name changes with its content."""
-    return {
+    """config.pbtxt of every model of the version's server, and what they are warmed up with; immutable, because its name changes with its content."""
+    manifest: dict[str, Any] = {
         "metadata": _metadata(plan.config_map, plan.identity, _version_labels(plan)),
         "data": {config_key(model): text for model, text in plan.configs.items()},
         "immutable": True,
     }
+    if plan.warmup_files:
+        manifest["binaryData"] = {warmup_key(file): b64encode(data).decode() for file, data in plan.warmup_files.items()}
+    return manifest
 
 
 def build_disruption_budget(plan: VersionPlan) -> dict[str, Any]:

@@ -1,9 +1,107 @@
-"""The way back: a config.pbtxt, read as Triton reads it."""
+"""The way back: a config.pbtxt into Triton's message, and into the project's Specs as far as these can say it.
+
+What they cannot say is found by rendering them again and comparing: nothing is lost in silence, whatever the file holds.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any
 
 from google.protobuf import text_format
+from pydantic import ValidationError
 from tritonclient.grpc import model_config_pb2 as pb
+
+from components.errors import ManifestError
+from serving.model_config.backends import NATIVE
+from serving.model_config.batching_message import batching_values
+from serving.model_config.compare import differences, with_defaults
+from serving.model_config.datatypes import datatype_of
+from serving.model_config.instances_message import instances_values, rate_limiter_values
+from serving.model_config.optimization_message import optimization_values
+from serving.model_config.render import ModelFacts, config_message
+from serving.model_config.sequence_message import control_values, sequence_values
+from serving.model_config.spec import ServingSpec
+from serving.model_config.warmup_message import warmup_values
+from serving.model_manifest import Format, SignatureSpec
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadConfig:
+    """A config.pbtxt in the project's words; `unexpressed` names the fields that have none, by path and value.
+
+    `facts` belong into a model.yaml, `serving` into a stack file. A Deployment of ours loads exactly one version; a file may name none or several.
+    """
+
+    facts: ModelFacts
+    format: Format
+    serving: ServingSpec
+    unexpressed: tuple[str, ...]
 
 
 def parse_config(text: str) -> pb.ModelConfig:
-    """The protobuf message behind a config.pbtxt; `text_format.ParseError` when Triton could not read it either."""
-    return text_format.Parse(text, pb.ModelConfig())
+    """The protobuf message behind a config.pbtxt; ManifestError with line and column when Triton could not read it either."""
+    try:
+        return text_format.Parse(text, pb.ModelConfig())
+    except (text_format.ParseError, UnicodeError) as error:
+        raise ManifestError(f"no config.pbtxt: {error}", hint="correct the text at the place named (line:column)") from error
+
+
+def read_config(text: str) -> ReadConfig:
+    """Read a config.pbtxt into Specs; ManifestError when it is none, or none that Triton would load."""
+    config = with_defaults(parse_config(text))
+    model_format = _format(config)
+    try:
+        signature = SignatureSpec.model_validate_json(json.dumps(_signature_values(config)))
+        serving = ServingSpec.model_validate_json(json.dumps(_serving_values(config)))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        key = ".".join(map(str, first["loc"])) or "(the whole file)"
+        raise ManifestError(f"model {config.name!r}: {key}: {first['msg']}", hint="no such model can be served; correct the file") from error
+    facts = ModelFacts(
+        name=config.name,
+        backend=NATIVE[model_format],
+        versions=tuple(config.version_policy.specific.versions),
+        signature=signature,
+        decoupled=config.model_transaction_policy.decoupled,
+        parameters={name: parameter.string_value for name, parameter in sorted(config.parameters.items())},
+    )
+    # Counts are known by now, so the number of cores decides nothing.
+    again = with_defaults(config_message(facts, serving, cpu_cores=0))
+    return ReadConfig(facts=facts, format=model_format, serving=serving, unexpressed=differences(config, again))
+
+
+def _format(config: pb.ModelConfig) -> Format:
+    for name, backend in NATIVE.items():
+        if (backend.name, backend.platform) == (config.backend, config.platform):
+            return name
+    raise ManifestError(
+        f"model {config.name!r}: backend {config.backend!r} with platform {config.platform!r} runs none of the formats {', '.join(NATIVE)}",
+        hint="convert the model to one of them",
+    )
+
+
+def _signature_values(config: pb.ModelConfig) -> dict[str, Any]:
+    batched = config.max_batch_size > 0
+    return {
+        "inputs": [_tensor_values(tensor, batched=batched) for tensor in config.input],
+        "outputs": [_tensor_values(tensor, batched=batched) for tensor in config.output],
+        "controls": control_values(config),
+    }
+
+
+def _tensor_values(tensor: pb.ModelInput | pb.ModelOutput, *, batched: bool) -> dict[str, Any]:
+    """With the batch axis, as model.yaml has it; a tensor without dims is none to Triton either and stays without."""
+    axis = [-1] if batched and tensor.dims else []
+    return {"name": tensor.name, "datatype": datatype_of(tensor.data_type), "dims": [*axis, *tensor.dims]}
+
+
+def _serving_values(config: pb.ModelConfig) -> dict[str, Any]:
+    return {
+        "batching": batching_values(config),
+        "instances": instances_values(config),
+        "sequence": sequence_values(config),
+        "responseCache": config.response_cache.enable,
+        "rateLimiter": rate_limiter_values(config),
+        "warmup": warmup_values(config),
+        "optimization": optimization_values(config),
+    }

@@ -1,71 +1,101 @@
-"""config.pbtxt as text: manifest and stack together, through Triton's own protobuf."""
+"""config.pbtxt: manifest and stack together, through Triton's own protobuf."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from components.errors import ManifestError
-from serving.model_config.backends import ImageVariant, backend_of
-from serving.model_config.batching import BatchingSpec
+from serving.model_config.backends import ENSEMBLE, Backend, ImageVariant, backend_of
+from serving.model_config.batching_message import dynamic_batching
+from serving.model_config.datatypes import data_type
+from serving.model_config.fit import serving_faults
+from serving.model_config.instances_message import instance_groups
+from serving.model_config.optimization_message import optimization
+from serving.model_config.sequence_message import sequence_batching
 from serving.model_config.spec import ServingSpec
-from serving.model_manifest import ModelManifest, TensorSpec
+from serving.model_config.warmup_message import model_warmup
+from serving.model_manifest import ModelManifest, SignatureSpec, TensorSpec
+
+# Of a ServerSpec that says nothing.
+DEFAULT_CPU_CORES = 2.0
 
 
-def render_config(manifest: ModelManifest, version: int, serving: ServingSpec, variant: ImageVariant) -> str:
+@dataclass(frozen=True, kw_only=True)
+class ModelFacts:
+    """What a model is, as far as config.pbtxt says it; `versions` are those it loads, none: the newest."""
+
+    name: str
+    backend: Backend
+    versions: tuple[int, ...]
+    signature: SignatureSpec
+    decoupled: bool = False
+    parameters: Mapping[str, str] = field(default_factory=dict)
+
+
+def render_config(manifest: ModelManifest, version: int, serving: ServingSpec, variant: ImageVariant, *, cpu_cores: float = DEFAULT_CPU_CORES) -> str:
     """Text of the config.pbtxt with which a server of an image of `variant` loads `version` and nothing else.
 
-    The same input gives the same bytes. Raises ManifestError for an unpublished version, a format the image has no backend for, and batching on a
-    signature with a fixed first axis.
+    The same input gives the same bytes; `cpu_cores` of the server decide how many CPU instances there are when nobody says. Raises ManifestError
+    for an unpublished version and for the first of `serving_faults`.
     """
+    return config_text(build_config(manifest, version, serving, variant, cpu_cores=cpu_cores))
+
+
+def build_config(
+    manifest: ModelManifest, version: int, serving: ServingSpec, variant: ImageVariant, *, cpu_cores: float = DEFAULT_CPU_CORES
+) -> pb.ModelConfig:
+    """The message behind `render_config`; the same errors."""
     manifest.version(version)
-    backend = backend_of(manifest.name, manifest.format, variant)
-    batching, instances = serving.batching, serving.instances
-    batched = batching.max_batch_size > 0
-    config = pb.ModelConfig(
+    for fault in serving_faults(manifest, serving, variant):
+        key = ".".join(map(str, fault.keys))
+        raise ManifestError(f"{key}: {fault.reason}" if key else fault.reason, fault.way_out, fault.keys)
+    facts = ModelFacts(
         name=manifest.name,
-        backend=backend.name,
-        platform=backend.platform,
-        max_batch_size=batching.max_batch_size,
-        version_policy=pb.ModelVersionPolicy(specific=pb.ModelVersionPolicy.Specific(versions=[version])),
-        input=[
-            pb.ModelInput(name=tensor.name, data_type=_data_type(tensor), dims=_dims(manifest, tensor, batched=batched))
-            for tensor in manifest.signature.inputs
-        ],
-        output=[
-            pb.ModelOutput(name=tensor.name, data_type=_data_type(tensor), dims=_dims(manifest, tensor, batched=batched))
-            for tensor in manifest.signature.outputs
-        ],
-        instance_group=[pb.ModelInstanceGroup(count=instances.count, kind=pb.ModelInstanceGroup.Kind.Value(f"KIND_{instances.kind.upper()}"))],
-        dynamic_batching=_dynamic_batching(batching) if batched else None,
+        backend=backend_of(manifest.name, manifest.format, variant),
+        versions=(version,),
+        signature=manifest.signature,
+        decoupled=manifest.decoupled,
+        parameters=manifest.parameters,
     )
-    return text_format.MessageToString(config)
+    return config_message(facts, serving, cpu_cores=cpu_cores)
 
 
-def _data_type(tensor: TensorSpec) -> int:
-    return int(pb.DataType.Value("TYPE_STRING" if tensor.datatype == "BYTES" else f"TYPE_{tensor.datatype}"))
-
-
-def _dims(manifest: ModelManifest, tensor: TensorSpec, *, batched: bool) -> tuple[int, ...]:
-    """Triton's `dims`: with batching the first axis is the batch, which Triton adds itself (triton-inference-server/server#1338)."""
-    if not batched:
-        return tensor.dims
-    first, *rest = tensor.dims
-    if first != -1:
-        raise ManifestError(
-            f"model {manifest.name!r}: batching needs a variable first axis, but tensor {tensor.name!r} has shape {list(tensor.dims)}",
-            hint="set batching.maxBatchSize: 0, or publish a version whose first axis is -1",
-        )
-    if not rest:
-        raise ManifestError(
-            f"model {manifest.name!r}: tensor {tensor.name!r} has shape [-1]; without the batch axis no axis is left for `dims`",
-            hint="set batching.maxBatchSize: 0, or publish the tensor with shape [-1, 1]",
-        )
-    return tuple(rest)
-
-
-def _dynamic_batching(batching: BatchingSpec) -> pb.ModelDynamicBatching:
-    queue = None if batching.max_queue_size is None else pb.ModelQueuePolicy(max_queue_size=batching.max_queue_size)
-    return pb.ModelDynamicBatching(
-        preferred_batch_size=batching.preferred_sizes,
-        max_queue_delay_microseconds=batching.max_queue_delay_microseconds or 0,
-        default_queue_policy=queue,
+def config_message(facts: ModelFacts, serving: ServingSpec, *, cpu_cores: float) -> pb.ModelConfig:
+    """The message for a model and what a stack says about it; whether they fit together is not asked here."""
+    batched = serving.batching.max_batch_size > 0
+    signature = facts.signature
+    config = pb.ModelConfig(
+        name=facts.name,
+        backend=facts.backend.name,
+        platform=facts.backend.platform,
+        max_batch_size=serving.batching.max_batch_size,
+        input=[pb.ModelInput(name=tensor.name, data_type=data_type(tensor.datatype), dims=_dims(tensor, batched)) for tensor in signature.inputs],
+        output=[pb.ModelOutput(name=tensor.name, data_type=data_type(tensor.datatype), dims=_dims(tensor, batched)) for tensor in signature.outputs],
+        instance_group=[] if facts.backend == ENSEMBLE else instance_groups(serving.instances, serving.rate_limiter, cpu_cores),
+        parameters={name: pb.ModelParameter(string_value=value) for name, value in facts.parameters.items()},
+        model_warmup=model_warmup(signature, serving.warmup, batched=batched),
+        optimization=optimization(serving.optimization),
     )
+    if facts.versions:
+        config.version_policy.specific.versions.extend(facts.versions)
+    if serving.sequence is not None:
+        config.sequence_batching.CopyFrom(sequence_batching(serving.sequence, signature.controls))
+    elif serving.batching.has_batcher:
+        config.dynamic_batching.CopyFrom(dynamic_batching(serving.batching))
+    if serving.response_cache:
+        config.response_cache.enable = True
+    if facts.decoupled:
+        config.model_transaction_policy.decoupled = True
+    return config
+
+
+def config_text(message: pb.ModelConfig) -> str:
+    """The text of a config.pbtxt; the order of fields and of map entries is fixed, so equal messages give equal bytes."""
+    return text_format.MessageToString(message)
+
+
+def _dims(tensor: TensorSpec, batched: bool) -> tuple[int, ...]:
+    """Triton's `dims`: the batch axis is not among them (triton-inference-server/server#1338)."""
+    return tensor.dims[1:] if batched else tensor.dims

@@ -10,6 +10,7 @@ from serving.model_config import (
     BatchingSpec,
     InstancesSpec,
     ModelManifest,
+    QueuePolicySpec,
     ServingSpec,
     SignatureSpec,
     TensorSpec,
@@ -54,7 +55,7 @@ def test_without_batching_dims_keep_every_axis_and_there_is_no_batcher():
     assert not config.HasField("dynamic_batching")
 
 
-@pytest.mark.parametrize("setting", [{"preferredSizes": [4]}, {"maxQueueDelayMicroseconds": 0}, {"maxQueueSize": 10}])
+@pytest.mark.parametrize("setting", [{"preferredSizes": [4]}, {"maxQueueDelayMicroseconds": 1}, {"queue": {"maxSize": 10}}])
 def test_a_setting_of_the_batcher_without_a_batcher_is_refused_by_name(setting):
     with pytest.raises(ValidationError, match=next(iter(setting))):
         BatchingSpec.model_validate({"maxBatchSize": 0, **setting})
@@ -75,7 +76,7 @@ def test_a_batch_size_that_is_no_count_is_refused(value):
 
 
 def test_every_batcher_setting_reaches_triton():
-    batching = BatchingSpec(max_batch_size=8, preferred_sizes=(4, 8), max_queue_delay_microseconds=500, max_queue_size=64)
+    batching = BatchingSpec(max_batch_size=8, preferred_sizes=(4, 8), max_queue_delay_microseconds=500, queue=QueuePolicySpec(max_size=64))
     dynamic = config_of((-1, 2), batching).dynamic_batching
     assert list(dynamic.preferred_batch_size) == [4, 8]
     assert dynamic.max_queue_delay_microseconds == 500
@@ -129,7 +130,8 @@ def test_the_same_input_gives_the_same_bytes_and_they_parse_back(size, count, ki
 )
 def test_the_backend_follows_from_format_and_image(model_format, variant, backend, platform):
     manifest = model_manifest("magika").model_copy(update={"format": model_format})
-    config = parse_config(render_config(manifest, 1, ServingSpec(), variant))
+    instances = InstancesSpec(kind="gpu" if model_format == "tensorrt" else "cpu")
+    config = parse_config(render_config(manifest, 1, ServingSpec(instances=instances), variant))
     assert (config.backend, config.platform) == (backend, platform)
 
 
