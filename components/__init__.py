@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from components.addons.istio import IstioAddon, IstioAddonArgs
     from components.devices.simulated_gpus import SimulatedGpus, SimulatedGpusArgs
     from components.errors import AssetError, ConfigError, ManifestError, PlatformError
+    from components.inference.model_cache import ModelCache, ModelCacheArgs
     from components.inference.namespace import ModelsNamespace, ModelsNamespaceArgs
     from components.inference.triton import TritonServer, TritonServerArgs, VersionArgs
     from components.traffic.canary_route import CanaryRoute, CanaryRouteArgs
@@ -26,6 +27,8 @@ __all__ = [
     "IstioAddon",
     "IstioAddonArgs",
     "ManifestError",
+    "ModelCache",
+    "ModelCacheArgs",
     "ModelsNamespace",
     "ModelsNamespaceArgs",
     "PlatformError",
@@ -42,6 +45,7 @@ _HOMES = {
     "components.addons.istio": ("IstioAddon", "IstioAddonArgs"),
     "components.devices.simulated_gpus": ("SimulatedGpus", "SimulatedGpusArgs"),
     "components.errors": ("AssetError", "ConfigError", "ManifestError", "PlatformError"),
+    "components.inference.model_cache": ("ModelCache", "ModelCacheArgs"),
     "components.inference.namespace": ("ModelsNamespace", "ModelsNamespaceArgs"),
     "components.inference.triton": ("TritonServer", "TritonServerArgs", "VersionArgs"),
     "components.traffic.canary_route": ("CanaryRoute", "CanaryRouteArgs"),

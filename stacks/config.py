@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 from components.addons.spec import IstioSpec
 from components.core.faults import FaultsError
 from components.core.model_identity import ModelIdentity, check_model_name
+from components.core.model_repository import ImageRepositorySpec, ModelCacheSpec, RepositorySpec
 from components.core.node_pool import GpuNodePoolSpec
 from components.core.slo import SloSpec
 from components.core.spec import Spec
@@ -42,6 +43,9 @@ class ClusterSpec(Spec):
     ] = None
     namespace: Annotated[str, AfterValidator(_check_label), Field(description="Namespace of the models.")] = "inference"
     simulated_gpus: Annotated[SimulatedGpusSpec | None, Field(description="GPUs the node claims to have; local only.")] = None
+    model_cache: Annotated[
+        ModelCacheSpec | None, Field(description="Folder of the nodes without a pool that keeps fetched model files; absent: none.")
+    ] = None
 
 
 class AddonsSpec(Spec):
@@ -63,6 +67,10 @@ class ImagesSpec(Spec):
         str | None,
         Field(pattern=r"^\S+(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$", description="The serving image with its models: tag or, better, digest."),
     ] = None
+    apps: Annotated[
+        str | None,
+        Field(pattern=r"^\S+(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$", description="The platform's own programs: tag or, better, digest."),
+    ] = None
 
 
 class ModelSpec(ServingSpec):
@@ -74,6 +82,7 @@ class ModelSpec(ServingSpec):
         str | None, Field(min_length=1, description="Name in the model repository and in /v2/models/<name>; absent: the model's key.")
     ] = None
     server: ServerSpec = ServerSpec()
+    repository: Annotated[RepositorySpec, Field(description="Where the model's files come from; absent: the serving image.")] = ImageRepositorySpec()
     slo: SloSpec
     routing: RoutingSpec = RoutingSpec()
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from components.core.model_repository import NodeCache
 from components.core.rollout import Demand, ReplicaRange
 from components.inference.placement import PoolUse
+from components.inference.repository_manifest import CacheUse, RepositoryUse
 from components.inference.spec import LoadedModel, ModelFootprint, ModelVersion
 from serving.model_config import ImageVariant, ModelManifest, backend_of, model_manifest, render_config, warmup_files
 
@@ -38,6 +40,30 @@ def pool_use(config: StackConfig, name: str) -> PoolUse | None:
     return PoolUse(name=pool, spec=config.node_pools[pool], others=tuple(others))
 
 
+def repository_use(config: StackConfig, name: str) -> RepositoryUse:
+    """Where the model's files come from, and the cache on its nodes that keeps what was downloaded."""
+    model = config.models[name]
+    cache = _node_cache(config, model)
+    return RepositoryUse(spec=model.repository, cache=None if cache is None else CacheUse(claim=cache.claim, size_gib=cache.spec.size_gib))
+
+
+def needs_apps(config: StackConfig) -> bool:
+    """Whether a model's files come from elsewhere than the serving image, so that the image of the apps fetches or compares them."""
+    return any(model.repository.kind != "image" for model in config.models.values())
+
+
+def node_caches(config: StackConfig) -> list[NodeCache]:
+    """Caches that at least one model uses."""
+    used = {cache.claim: cache for model in config.models.values() if (cache := _node_cache(config, model)) is not None}
+    return [used[claim] for claim in sorted(used)]
+
+
+def _node_cache(config: StackConfig, model: ModelSpec) -> NodeCache | None:
+    pool = model.server.node_pool
+    spec = config.cluster.model_cache if pool is None else config.node_pools[pool].model_cache if pool in config.node_pools else None
+    return NodeCache(pool=pool, spec=spec) if spec is not None and model.repository.kind == "objectStore" else None
+
+
 def instances_per_pod(model: ModelSpec) -> int:
     """Copies of the model that share a pod's memory: Triton counts instances of kind gpu for each GPU."""
     return model.instances.per_pod(model.server.cpu_limit, model.server.gpus_per_replica)
@@ -56,6 +82,8 @@ def _loaded(manifest: ModelManifest, model: ModelSpec, version: int, variant: Im
     return LoadedModel(
         name=manifest.name,
         config_pbtxt=render_config(manifest, version, model, variant, cpu_cores=model.server.cpu_limit),
+        version=version,
+        size_bytes=sum(file.size_bytes for file in manifest.version(version).files),
         footprint=ModelFootprint(
             instances=instances_per_pod(model),
             memory_mib=manifest.version(version).memory_mib,

@@ -11,6 +11,7 @@ from components.addons.istio import IstioAddon, IstioAddonArgs
 from components.addons.istio_values import IstioImages
 from components.core.chart import ChartRef
 from components.devices.simulated_gpus import SimulatedGpus, SimulatedGpusArgs
+from components.inference.model_cache import ModelCache, ModelCacheArgs
 from components.inference.namespace import ModelsNamespace, ModelsNamespaceArgs
 from components.inference.triton import TritonServer, TritonServerArgs, VersionArgs
 from components.traffic.canary_route import CanaryRoute, CanaryRouteArgs
@@ -21,7 +22,7 @@ from components.traffic.version_subsets import VersionSubsets, VersionSubsetsArg
 from components.traffic.weights import split
 from stacks.assets import Assets
 from stacks.config import StackConfig
-from stacks.models import pool_use, served_versions
+from stacks.models import needs_apps, node_caches, pool_use, repository_use, served_versions
 from stacks.providers import kubernetes_provider
 
 
@@ -60,23 +61,29 @@ class _Base:
     gateway: IngressGateway
     namespace: ModelsNamespace
     image: str
+    apps_image: str | None
+    caches: Sequence[pulumi.Resource]
 
 
 def build(config: StackConfig, assets: Assets) -> PlatformOutputs:
     """Register everything of a stack; AssetError, before anything is registered, for a local chart or image that is not there."""
     istio_args, gateway_chart = _istio_args(config, assets), _gateway_chart(config, assets)
     image = config.images.triton or assets.image("triton")
+    apps_image = (config.images.apps or assets.image("apps")) if needs_apps(config) else None
     simulator = (
         None if config.cluster.simulated_gpus is None else SimulatedGpusArgs(spec=config.cluster.simulated_gpus, image=assets.image("gpu-simulator"))
     )
 
     opts = pulumi.ResourceOptions(providers=[kubernetes_provider(config)])
     istio = IstioAddon("istio", istio_args, opts)
+    namespace = ModelsNamespace("models", ModelsNamespaceArgs(namespace=config.cluster.namespace), opts)
     base = _Base(
         istio=istio,
         gateway=IngressGateway("gateway", _gateway_args(config, gateway_chart, istio), opts),
-        namespace=ModelsNamespace("models", ModelsNamespaceArgs(namespace=config.cluster.namespace), opts),
+        namespace=namespace,
         image=image,
+        apps_image=apps_image,
+        caches=[] if apps_image is None else _caches(config, apps_image, _after(opts, namespace)),
     )
     if simulator is not None:
         SimulatedGpus("gpus", simulator, opts)
@@ -97,12 +104,13 @@ def _model(config: StackConfig, name: str, base: _Base, opts: pulumi.ResourceOpt
         f"{name}-subsets", VersionSubsetsArgs(identity=identity, versions=model.versions, routing=model.routing, after=after), opts
     )
     versions = tuple(
-        VersionArgs(**vars(version), image=base.image, after=(subsets.fragments[version.version],))
+        VersionArgs(**vars(version), image=base.image, apps_image=base.apps_image, after=(subsets.fragments[version.version], *base.caches))
         for version in served_versions(name, model, config.images.variant)
     )
-    server = TritonServer(
-        name, TritonServerArgs(identity=identity, server=model.server, versions=versions, pool=pool_use(config, name)), _after(opts, base.namespace)
+    arguments = TritonServerArgs(
+        identity=identity, server=model.server, versions=versions, pool=pool_use(config, name), repository=repository_use(config, name)
     )
+    server = TritonServer(name, arguments, _after(opts, base.namespace))
     route = Route(
         identity=identity,
         domain=config.gateway.domain,
@@ -112,6 +120,20 @@ def _model(config: StackConfig, name: str, base: _Base, opts: pulumi.ResourceOpt
     )
     canary = CanaryRoute(f"{name}-route", CanaryRouteArgs(route=route, after=[subsets, server, base.gateway]), opts)
     return ModelOutputs(host=canary.host, versions=model.versions, weights=canary.weights)
+
+
+def _caches(config: StackConfig, image: str, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:
+    """The folders of the nodes come before the pods that use them."""
+    return [
+        ModelCache(
+            cache.claim,
+            ModelCacheArgs(
+                cache=cache, namespace=config.cluster.namespace, apps_image=image, pool=None if cache.pool is None else config.node_pools[cache.pool]
+            ),
+            opts,
+        )
+        for cache in node_caches(config)
+    ]
 
 
 def _istio_args(config: StackConfig, assets: Assets) -> IstioAddonArgs:

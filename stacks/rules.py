@@ -9,7 +9,7 @@ from components.errors import ManifestError, PlatformError
 from components.inference.plan import plan_versions
 from components.traffic.istio_manifest import external_host
 from serving.model_config import model_names
-from stacks.models import manifest_of, pool_use, served_versions
+from stacks.models import manifest_of, needs_apps, pool_use, repository_use, served_versions
 from stacks.rules_serving import model_faults
 
 if TYPE_CHECKING:
@@ -39,6 +39,11 @@ def _environment_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
             "build serving/Containerfile, push it to your registry, then: pulumi config set --path images.triton <registry>/<name>@sha256:<digest>"
         )
         yield Fault(("images", "triton"), f"required in {environment}: its cluster cannot pull an image of this machine", way_out)
+    if config.images.apps is None and needs_apps(config):
+        way_out = (
+            "push the image apps to your registry (python -m tools.images load), then: pulumi config set --path images.apps <name>@sha256:<digest>"
+        )
+        yield Fault(("images", "apps"), f"required in {environment} by a model whose repository is not the serving image", way_out)
     if config.cluster.simulated_gpus is not None:
         way_out = "remove it; real nodes report their own GPUs"
         yield Fault(("cluster", "simulatedGpus"), f"GPUs are simulated in the environment local only, this is {environment}", way_out)
@@ -88,7 +93,11 @@ def _server_faults(config: StackConfig, name: str, model: ModelSpec) -> Iterator
     """Server, batching, memory and node pool fit together: the components' own decisions, taken early."""
     try:
         plan_versions(
-            model.identity(name, config.cluster.namespace), model.server, pool_use(config, name), served_versions(name, model, config.images.variant)
+            model.identity(name, config.cluster.namespace),
+            model.server,
+            pool_use(config, name),
+            served_versions(name, model, config.images.variant),
+            repository_use(config, name),
         )
     except PlatformError as error:
         keys = error.keys if isinstance(error, ManifestError) else ()

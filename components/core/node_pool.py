@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from components.core.accelerators import MIG_GEOMETRY, Accelerator, mig_slices
+from components.core.model_repository import ModelCacheSpec
 from components.core.spec import Spec
 
 # The kubelet refuses a taint or label whose parts break these rules; here they fail before anything is made.
@@ -91,6 +92,7 @@ class GpuNodePoolSpec(Spec):
     taints: Annotated[tuple[TaintSpec, ...], Field(strict=False)] = ()
     labels: dict[LabelKey, LabelValue] = Field(default_factory=dict, description="Labels of the nodes; servers of the pool select by them.")
     sharing: SharingSpec = NoSharingSpec()
+    model_cache: Annotated[ModelCacheSpec | None, Field(description="Folder of the nodes that keeps fetched model files; absent: none.")] = None
 
     @model_validator(mode="after")
     def _sizes_are_in_order(self) -> Self:

@@ -10,6 +10,7 @@ from components.inference.gpu_memory import check_gpu_memory
 from components.inference.lifecycle import Drain, await_timeout, awaits_ready, load_seconds, plan_drain, progress_deadline
 from components.inference.memory import plan_shared_memory, shm_mib_per_instance
 from components.inference.placement import Placement, PoolUse, place
+from components.inference.repository_manifest import IN_IMAGE, RepositoryUse
 from components.inference.spec import LoadedModel, ModelVersion, ServerSpec
 from components.naming import content_hash, k8s_name
 
@@ -23,6 +24,7 @@ class VersionPlan:
     server: ServerSpec
     replicas: ReplicaRange
     models: tuple[LoadedModel, ...]
+    repository: RepositoryUse
     drain: Drain
     load: int
     progress_deadline: int
@@ -57,7 +59,13 @@ class VersionPlan:
         return awaits_ready(self.replicas)
 
 
-def plan_versions(identity: ModelIdentity, server: ServerSpec, pool: PoolUse | None, versions: tuple[ModelVersion, ...]) -> list[VersionPlan]:
+def plan_versions(
+    identity: ModelIdentity,
+    server: ServerSpec,
+    pool: PoolUse | None,
+    versions: tuple[ModelVersion, ...],
+    repository: RepositoryUse = IN_IMAGE,
+) -> list[VersionPlan]:
     """Plans of all versions of a model in the order given; ManifestError when they do not fit together, their server or their pool."""
     numbers = [version.version for version in versions]
     if not numbers or len(set(numbers)) != len(numbers):
@@ -65,23 +73,29 @@ def plan_versions(identity: ModelIdentity, server: ServerSpec, pool: PoolUse | N
             f"model {identity.name!r}: versions {numbers} to serve",
             hint="name at least one version, and each once: version and canary.version differ",
         )
-    return [_plan(identity, server, pool, version, tuple(other for other in versions if other is not version)) for version in versions]
+    return [_plan(identity, server, pool, version, tuple(other for other in versions if other is not version), repository) for version in versions]
 
 
 def _plan(
-    identity: ModelIdentity, server: ServerSpec, pool: PoolUse | None, version: ModelVersion, siblings: tuple[ModelVersion, ...]
+    identity: ModelIdentity,
+    server: ServerSpec,
+    pool: PoolUse | None,
+    version: ModelVersion,
+    siblings: tuple[ModelVersion, ...],
+    repository: RepositoryUse,
 ) -> VersionPlan:
     drain = plan_drain(server)
     load = load_seconds(server, version.footprints)
     placement = place(identity, server, pool, version, siblings)
     check_gpu_memory(identity.name, server, pool, version.footprints)
-    deadline = progress_deadline(server, load, drain)
+    deadline = progress_deadline(server, load + repository.fetch_seconds, drain)
     return VersionPlan(
         identity=identity,
         version=version.version,
         server=server,
         replicas=version.replicas,
         models=version.models,
+        repository=repository,
         drain=drain,
         load=load,
         progress_deadline=deadline,

@@ -7,6 +7,7 @@ from components.core.model_identity import version_label
 from components.inference.lifecycle import build_probes
 from components.inference.plan import VersionPlan
 from components.inference.ports import GRPC_PORT_NAME, HTTP_PORT_NAME, METRICS_PORT_NAME
+from components.inference.repository_manifest import build_init_containers, repository_mounts, repository_volumes
 from components.inference.spec import ServerSpec
 from serving.contract import CONFIG_FILE, GROUP_ID, GRPC_PORT, HTTP_PORT, METRICS_PORT, REPOSITORY_PATH, USER_ID, WARMUP_FOLDER, model_ready_path
 
@@ -34,8 +35,8 @@ only={",".join(RESTRICTED_APIS)}:{ADMIN_HEADER}=$key && exec tritonserver --http
 START = ["/bin/sh", "-c", START_SCRIPT, "tritonserver"]
 
 
-def build_pod(plan: VersionPlan, image: Any) -> dict[str, Any]:
-    """Pod spec under the restricted Pod Security Standard."""
+def build_pod(plan: VersionPlan, image: Any, apps_image: Any = None) -> dict[str, Any]:
+    """Pod spec under the restricted Pod Security Standard. The images may be unresolved; that of the apps runs the init step, where there is one."""
     pod: dict[str, Any] = {
         "serviceAccountName": plan.identity.name,
         "automountServiceAccountToken": False,
@@ -52,6 +53,8 @@ def build_pod(plan: VersionPlan, image: Any) -> dict[str, Any]:
         "containers": [_container(plan, image)],
         "volumes": _volumes(plan),
     }
+    if init := build_init_containers(plan.repository, plan.models, apps_image):
+        pod["initContainers"] = init
     if plan.placement.node_selector:
         pod["nodeSelector"] = plan.placement.node_selector
     if plan.placement.tolerations:
@@ -158,6 +161,7 @@ def _mounts(plan: VersionPlan) -> list[dict[str, Any]]:
         folder, name = file.split("/", 1)
         path = f"{REPOSITORY_PATH}/{folder}/{WARMUP_FOLDER}/{name}"
         mounts.append({"name": "model-config", "mountPath": path, "subPath": warmup_key(file), "readOnly": True})
+    mounts += repository_mounts(plan.repository, plan.models)
     return mounts if plan.shm_mib is None else [*mounts, {"name": "shm", "mountPath": SHM_PATH}]
 
 
@@ -165,6 +169,7 @@ def _volumes(plan: VersionPlan) -> list[dict[str, Any]]:
     volumes: list[dict[str, Any]] = [
         {"name": "tmp", "emptyDir": {"sizeLimit": f"{TMP_SIZE_MIB}Mi"}},
         {"name": "model-config", "configMap": {"name": plan.config_map}},
+        *repository_volumes(plan.repository, plan.models),
     ]
     return volumes if plan.shm_mib is None else [*volumes, {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{plan.shm_mib}Mi"}}]
 

@@ -107,7 +107,10 @@ class LoadedModel:
     """A model that a server loads, in the one version that the text of its config.pbtxt names, and what that needs."""
 
     name: str
+    version: int
     config_pbtxt: str
+    size_bytes: int
+    """Of its files together, as published."""
     footprint: ModelFootprint
     warmup_files: Mapping[str, bytes] = field(default_factory=dict)
     """What its config.pbtxt warms it up with, by file name."""

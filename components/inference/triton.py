@@ -12,6 +12,7 @@ from components.base import PlatformComponent
 from components.core.model_identity import ModelIdentity
 from components.inference.placement import PoolUse
 from components.inference.plan import VersionPlan, plan_versions
+from components.inference.repository_manifest import IN_IMAGE, RepositoryUse
 from components.inference.spec import ModelVersion, ServerSpec
 from components.inference.triton_manifest import (
     build_config_map,
@@ -24,20 +25,25 @@ from components.inference.triton_manifest import (
 
 @dataclass(frozen=True, kw_only=True)
 class VersionArgs(ModelVersion):
-    """A version, the image that holds it, and what its Deployment must not outlive: made before it, deleted after it."""
+    """A version, the images of its pods, and what its Deployment must not outlive: made before it, deleted after it.
+
+    `apps_image` runs the init step of a repository that is not in the image.
+    """
 
     image: pulumi.Input[str]
+    apps_image: pulumi.Input[str] | None = None
     after: tuple[pulumi.Resource, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class TritonServerArgs:
-    """A model, how it is served, and where; `pool` is needed when the server takes GPUs."""
+    """A model, how it is served, where, and where its files come from; `pool` is needed when the server takes GPUs."""
 
     identity: ModelIdentity
     server: ServerSpec
     versions: tuple[VersionArgs, ...]
     pool: PoolUse | None = None
+    repository: RepositoryUse = IN_IMAGE
 
 
 class TritonServer(PlatformComponent):
@@ -53,9 +59,9 @@ class TritonServer(PlatformComponent):
     deployment_names: pulumi.Output[list[str]]
 
     def __init__(self, name: str, args: TritonServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        plans = plan_versions(args.identity, args.server, args.pool, args.versions)
+        plans = plan_versions(args.identity, args.server, args.pool, args.versions, args.repository)
         super().__init__(name, opts)
-        manifest = build_service_account(args.identity)
+        manifest = build_service_account(args.identity, args.repository.account_annotations)
         account = ServiceAccount(
             f"{name}-account",
             metadata=manifest["metadata"],
@@ -90,7 +96,7 @@ class TritonServer(PlatformComponent):
         PodDisruptionBudget(f"{role}-budget", **build_disruption_budget(plan), opts=self.child)
         return Deployment(
             f"{role}-deployment",
-            **build_deployment(plan, version.image),
+            **build_deployment(plan, version.image, version.apps_image),
             # Explicit, because the manifest names both by plain text.
             opts=self.child_opts(depends_on=[account, config, *version.after], custom_timeouts=_timeouts(plan.await_timeout)),
         )

@@ -16,9 +16,10 @@ MIN_READY_SECONDS = 3
 REVISION_HISTORY = 2
 
 
-def build_service_account(identity: ModelIdentity) -> dict[str, Any]:
-    """Identity of the pods; it may do nothing, and no token is mounted."""
-    return {"metadata": _metadata(identity.name, identity, labels.model(identity.name)), "automountServiceAccountToken": False}
+def build_service_account(identity: ModelIdentity, annotations: dict[str, str] | None = None) -> dict[str, Any]:
+    """Identity of the pods; it may do nothing in the cluster, and no token is mounted. `annotations` give it a role in the cloud."""
+    metadata = _metadata(identity.name, identity, labels.model(identity.name))
+    return {"metadata": {**metadata, **({"annotations": annotations} if annotations else {})}, "automountServiceAccountToken": False}
 
 
 def build_service(identity: ModelIdentity, *, awaited: bool) -> dict[str, Any]:
@@ -54,8 +55,8 @@ def build_disruption_budget(plan: VersionPlan) -> dict[str, Any]:
     }
 
 
-def build_deployment(plan: VersionPlan, image: Any) -> dict[str, Any]:
-    """Deployment of one version. `image` may be unresolved, it is only put in its place.
+def build_deployment(plan: VersionPlan, image: Any, apps_image: Any = None) -> dict[str, Any]:
+    """Deployment of one version. The images may be unresolved, they are only put in their places.
 
     `spec.replicas` is absent when a scaler owns it: not null, not the minimum (pulumi/pulumi-kubernetes#2491).
     """
@@ -66,7 +67,10 @@ def build_deployment(plan: VersionPlan, image: Any) -> dict[str, Any]:
         "progressDeadlineSeconds": plan.progress_deadline,
         "minReadySeconds": MIN_READY_SECONDS,
         "revisionHistoryLimit": REVISION_HISTORY,
-        "template": {"metadata": {"labels": _version_labels(plan), "annotations": _pod_annotations(plan)}, "spec": build_pod(plan, image)},
+        "template": {
+            "metadata": {"labels": _version_labels(plan), "annotations": _pod_annotations(plan)},
+            "spec": build_pod(plan, image, apps_image),
+        },
     }
     if plan.replicas.fixed is not None:
         spec["replicas"] = plan.replicas.fixed

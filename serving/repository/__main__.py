@@ -1,4 +1,4 @@
-"""`python -m serving.repository build|publish|list|verify|backup|restore|discard|fetch`: exit code 0 when done, 1 with a sentence when not."""
+"""`python -m serving.repository build|publish|list|verify|backup|restore|discard|fetch|prepare`: exit code 0 when done, 1 with a sentence when not."""
 
 import sys
 from collections.abc import Sequence

@@ -135,3 +135,15 @@ def _explained(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise CacheError(f"{error.filename or path}: {error.strerror or error}", hint=HINT) from error
+
+
+def prepare_folder(root: Path, user: int, group: int) -> None:
+    """Give the folder to the pods' user and nobody else; done already is done."""
+    stat = root.stat()
+    if (stat.st_uid, stat.st_gid) != (user, group):
+        try:
+            # First the mode: afterwards the folder is somebody else's.
+            root.chmod(0o750)
+            os.chown(root, user, group)
+        except OSError as error:
+            raise RepositoryError(f"{root}: {error.strerror}", hint="this step runs as root with the capability CHOWN") from error

@@ -52,8 +52,8 @@ class Checksums(Spec):
 
     model: Annotated[str, Field(pattern=MODEL_NAME.pattern)]
     version: Annotated[int, Field(ge=1)]
-    # The pattern keeps a name from a store inside the folder it is written to.
-    files: Annotated[dict[Annotated[str, Field(pattern=FILE_NAME.pattern)], FileEntry], Field(min_length=1)]
+    # The pattern keeps a name from a store inside the folder it is written to. An ensemble has no files: only its folder counts.
+    files: dict[Annotated[str, Field(pattern=FILE_NAME.pattern)], FileEntry]
 
     @property
     def ref(self) -> VersionRef:

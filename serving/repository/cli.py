@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import functools
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from serving.repository.bucket import BucketStore
-from serving.repository.cache import Cache
+from serving.repository.cache import Cache, prepare_folder
 from serving.repository.checksums import VersionRef
 from serving.repository.errors import RepositoryError
 from serving.repository.fetch import Fetch
@@ -34,6 +35,7 @@ def parser() -> argparse.ArgumentParser:
     _building(commands)
     _keeping(commands)
     _fetching(commands)
+    _nodes(commands)
     return top
 
 
@@ -88,6 +90,14 @@ def _fetching(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     get.add_argument("--cache", type=Path, help="folder of the node that its pods share")
     get.add_argument("--cache-gib", type=int, default=0, help="size of the cache, in GiB")
     get.add_argument("versions", nargs="+", type=_ref, metavar="model/version")
+
+
+def _nodes(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    make = _command(commands, _prepare, "give a cache folder of a node to the user of the pods")
+    make.add_argument("folder", type=Path)
+    make.add_argument("--user", type=int, required=True)
+    make.add_argument("--group", type=int, required=True)
+    make.add_argument("--stay", action="store_true", help="do not end, as a DaemonSet's pod must not")
 
 
 def _ref(text: str) -> VersionRef:
@@ -176,3 +186,10 @@ def _discard(options: argparse.Namespace) -> None:
 def _fetch(options: argparse.Namespace) -> None:
     cache = Cache(options.cache, options.cache_gib * GIB, say) if options.cache else None
     Fetch(open_store(options.store, _access(options)), options.to, options.limit_mib * MIB, say, cache).run(options.versions)
+
+
+def _prepare(options: argparse.Namespace) -> None:
+    prepare_folder(options.folder, options.user, options.group)
+    say(f"{options.folder} belongs to user {options.user} and group {options.group}")
+    if options.stay:
+        signal.sigwait({signal.SIGTERM, signal.SIGINT})

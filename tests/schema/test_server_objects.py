@@ -6,8 +6,11 @@ import pytest
 from components.core.rollout import ReplicaRange
 from components.devices.simulated_gpus_manifest import build_simulator
 from components.devices.spec import SimulatedGpusSpec
+from components.inference import model_cache_manifest as cache
 from components.inference import triton_manifest as triton
+from components.inference.repository_manifest import CacheUse
 from tests.unit.components.inference.models import IDENTITY, plan
+from tests.unit.components.inference.test_repository_manifest import CACHE, SECRET, spec_of, store, volume
 from tests.unit.components.inference.test_triton_manifest import GPU, gpu_pool
 
 PLANS = {
@@ -21,6 +24,11 @@ OBJECTS = {
     "account": ("v1", "ServiceAccount", triton.build_service_account(IDENTITY)),
     "simulator": ("apps/v1", "DaemonSet", build_simulator(SimulatedGpusSpec(count=4), "image:1")),
     **{f"deployment-{name}": ("apps/v1", "Deployment", triton.build_deployment(of, "image:1")) for name, of in PLANS.items()},
+    "fetching": ("apps/v1", "Deployment", {"metadata": {"name": "magika"}, "spec": spec_of(store(**SECRET), CacheUse(claim="c", size_gib=1))}),
+    "volume": ("apps/v1", "Deployment", {"metadata": {"name": "magika"}, "spec": spec_of(volume(path="models"))}),
+    "cache-volume": ("v1", "PersistentVolume", cache.build_cache_volume(CACHE, "inference")),
+    "cache-claim": ("v1", "PersistentVolumeClaim", cache.build_cache_claim(CACHE, "inference")),
+    "cache-daemon": ("apps/v1", "DaemonSet", cache.build_cache_daemon(CACHE, "inference", None, "image:1")),
     "config": ("v1", "ConfigMap", triton.build_config_map(PLANS["cpu"])),
     "budget": ("policy/v1", "PodDisruptionBudget", triton.build_disruption_budget(PLANS["cpu"])),
 }

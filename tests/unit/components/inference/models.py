@@ -14,7 +14,7 @@ PBTXT = 'name: "magika_files"\n'
 
 def loaded(name="magika_files", pbtxt=PBTXT, **footprint):
     """A model of a server."""
-    return LoadedModel(name=name, config_pbtxt=pbtxt, footprint=replace(FOOTPRINT, **footprint))
+    return LoadedModel(name=name, version=1, size_bytes=3_000_000, config_pbtxt=pbtxt, footprint=replace(FOOTPRINT, **footprint))
 
 
 def version(number=1, *, replicas=1, pbtxt=PBTXT, steps=(), **footprint):

@@ -1,0 +1,98 @@
+"""Where a server's models come from, as a person says it, and the folder of a node that keeps them."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from components.core.spec import Spec
+from components.naming import content_hash, k8s_name
+
+# Names of Kubernetes objects: a DNS subdomain (Kubernetes documentation, "Object Names and IDs").
+OBJECT_NAME = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
+FOLDER = r"^([A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*)?$"
+# A cache in one of these would fill, or be taken for, something else.
+NODE_FOLDERS = ("bin", "boot", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "usr")
+FetchSeconds = Annotated[int, Field(ge=1, le=7200, description="Longest time the init step may take; added to what a rollout waits.")]
+
+
+class ImageRepositorySpec(Spec):
+    """In the serving image."""
+
+    kind: Literal["image"] = "image"
+
+
+class VolumeRepositorySpec(Spec):
+    """In a volume that exists, as `python -m serving.repository publish` left it; mounted read-only, every checksum compared before the server starts."""
+
+    kind: Literal["volume"]
+    claim: Annotated[str, Field(pattern=OBJECT_NAME, description="PersistentVolumeClaim in the namespace of the models.")]
+    path: Annotated[str, Field(pattern=FOLDER, description="Folder of the repository in the volume; empty: its root.")] = ""
+    fetch_seconds: FetchSeconds = 300
+
+
+class ObjectStoreRepositorySpec(Spec):
+    """In an object store with the S3 API; an init step downloads what the server loads and compares every checksum.
+
+    Credentials are no part of the stack file: the service account's role, or a Secret.
+    """
+
+    kind: Literal["objectStore"]
+    bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+    prefix: Annotated[str, Field(pattern=FOLDER, description="Folder of the repository in the bucket; empty: its root.")] = ""
+    endpoint: Annotated[
+        str | None, Field(pattern=r"^https?://[^\s/@]+/?$", description="Address of the store, without credentials; absent: AWS.")
+    ] = None
+    region: Annotated[str | None, Field(pattern=r"^[a-z0-9-]+$", description="Region of the bucket; absent: that of the role.")] = None
+    secret: Annotated[
+        str | None,
+        Field(pattern=OBJECT_NAME, description="Secret in the namespace of the models with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."),
+    ] = None
+    service_account_annotations: Annotated[
+        dict[str, str],
+        Field(default_factory=dict, description="Of the model's service account, such as eks.amazonaws.com/role-arn: a role in place of a Secret."),
+    ]
+    fetch_seconds: FetchSeconds = 300
+
+    @model_validator(mode="after")
+    def _credentials_come_from_one_place(self) -> Self:
+        if self.secret is not None and self.service_account_annotations:
+            raise ValueError(f"secret {self.secret!r} would win over the role in serviceAccountAnnotations; keep one of them")
+        return self
+
+
+RepositorySpec = Annotated[ImageRepositorySpec | VolumeRepositorySpec | ObjectStoreRepositorySpec, Field(discriminator="kind")]
+
+
+class ModelCacheSpec(Spec):
+    """A folder of each node, best on NVMe, in which fetched model files stay for the next pod."""
+
+    path: Annotated[str, Field(pattern=r"^(/[A-Za-z0-9_][A-Za-z0-9_.-]*)+$", description="Absolute path on the node; made where it is not there.")]
+    size_gib: Annotated[int, Field(ge=1, le=65_536, description="What all files together may take; the least recently used ones make room.")]
+
+    @model_validator(mode="after")
+    def _path_is_no_system_folder(self) -> Self:
+        if (top := self.path.split("/")[1]) in NODE_FOLDERS:
+            raise ValueError(f"path {self.path!r} is below /{top}, which belongs to the node's system; name a folder of a data disk")
+        return self
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeCache:
+    """The cache of the nodes of `pool` (None: of nodes without one) for the models of a namespace.
+
+    Volumes cannot change what they point to, so their names change with it.
+    """
+
+    pool: str | None
+    spec: ModelCacheSpec
+
+    @property
+    def claim(self) -> str:
+        """Name of the PersistentVolumeClaim, and of the DaemonSet that makes the folder."""
+        pool = () if self.pool is None else (self.pool,)
+        return k8s_name("model-cache", *pool, content_hash(f"{self.spec.path} {self.spec.size_gib}"))
+
+    def volume(self, namespace: str) -> str:
+        """Name of the PersistentVolume, which belongs to no namespace."""
+        return k8s_name(namespace, self.claim)

@@ -1,0 +1,88 @@
+"""The node-local model cache, as plain dicts.
+
+Pods of the models may mount no host path (restricted Pod Security Standard), but they may mount a claim. A PersistentVolume of type hostPath without
+node affinity is that folder on whatever node the pod runs; a DaemonSet outside their namespace gives it to their user, because the kubelet
+makes it for root and sets no group on host paths.
+"""
+
+from typing import Any
+
+from components import labels
+from components.core.model_repository import NodeCache
+from components.core.node_pool import GpuNodePoolSpec
+from serving.contract import GROUP_ID, USER_ID
+
+# Host paths are allowed here everywhere; see the simulator of GPUs.
+DAEMON_NAMESPACE = "kube-system"
+FOLDER = "/cache"
+AWAIT_TIMEOUT_SECONDS = 180
+
+
+def build_cache_volume(cache: NodeCache, namespace: str) -> dict[str, Any]:
+    """PersistentVolume bound to the one claim in `namespace`; what is cached stays when it goes."""
+    return {
+        "metadata": {"name": cache.volume(namespace), "labels": labels.common("model-cache")},
+        "spec": {
+            "capacity": {"storage": f"{cache.spec.size_gib}Gi"},
+            "accessModes": ["ReadWriteMany"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "storageClassName": "",
+            "claimRef": {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "namespace": namespace, "name": cache.claim},
+            "hostPath": {"path": cache.spec.path, "type": "DirectoryOrCreate"},
+        },
+    }
+
+
+def build_cache_claim(cache: NodeCache, namespace: str) -> dict[str, Any]:
+    """The claim that pods mount."""
+    return {
+        "metadata": {"name": cache.claim, "namespace": namespace, "labels": labels.common("model-cache")},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "resources": {"requests": {"storage": f"{cache.spec.size_gib}Gi"}},
+            # Empty, not absent: no storage class may make another volume for it.
+            "storageClassName": "",
+            "volumeName": cache.volume(namespace),
+        },
+    }
+
+
+def build_cache_daemon(cache: NodeCache, namespace: str, pool: GpuNodePoolSpec | None, image: Any) -> dict[str, Any]:
+    """DaemonSet that gives the folder to the models' user on every node of the pool. `image` may be unresolved."""
+    name = cache.volume(namespace)
+    own_labels = {**labels.common("model-cache"), labels.NAME: name}
+    pod: dict[str, Any] = {
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+        "priorityClassName": "system-node-critical",
+        "tolerations": [{"operator": "Exists"}],
+        "terminationGracePeriodSeconds": 5,
+        "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [
+            {
+                "name": "prepare",
+                "image": image,
+                "args": ["serving.repository", "prepare", FOLDER, "--user", str(USER_ID), "--group", str(GROUP_ID), "--stay"],
+                "resources": {"requests": {"cpu": "5m", "memory": "48Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}},
+                # Root, because the kubelet makes the folder for root; of root's powers only that of giving it away.
+                "securityContext": {
+                    "runAsUser": 0,
+                    "allowPrivilegeEscalation": False,
+                    "readOnlyRootFilesystem": True,
+                    "capabilities": {"drop": ["ALL"], "add": ["CHOWN"]},
+                },
+                "volumeMounts": [{"name": "cache", "mountPath": FOLDER}],
+            }
+        ],
+        "volumes": [{"name": "cache", "hostPath": {"path": cache.spec.path, "type": "DirectoryOrCreate"}}],
+    }
+    if pool is not None and pool.labels:
+        pod["nodeSelector"] = dict(pool.labels)
+    return {
+        "metadata": {"name": name, "namespace": DAEMON_NAMESPACE, "labels": own_labels},
+        "spec": {
+            "selector": {"matchLabels": labels.deployment_selector(name)},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
+            "template": {"metadata": {"labels": own_labels}, "spec": pod},
+        },
+    }
