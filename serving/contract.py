@@ -19,6 +19,16 @@ GRPC_SERVICE = "inference.GRPCInferenceService"
 # Length of the JSON part of a body with binary tensors; 0 says that the whole body is the one input (Triton's raw binary request).
 JSON_LENGTH_HEADER = "Inference-Header-Content-Length"
 
+# The HTTP front of a model, and the headers of requests to it. The version goes on to the gateway, which sends the request to that version alone.
+FRONT_PORT = 8080
+FRONT_METRICS_PORT = 8081
+FRONT_LIVE_PATH = "/health/live"
+FRONT_READY_PATH = "/health/ready"
+REQUEST_ID_HEADER = "x-request-id"
+VERSION_HEADER = "x-model-version"
+PRIORITY_HEADER = "x-priority"
+TIMEOUT_HEADER = "x-timeout-ms"
+
 REPOSITORY_PATH = "/models"
 CONFIG_FILE = "config.pbtxt"
 # Below a model's directory; Triton reads the files of warm-up requests from there.

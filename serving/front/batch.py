@@ -1,0 +1,112 @@
+"""The batch endpoint: an answer that begins while its request is still on its way."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from typing import Any
+
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from serving.front.bodies import MULTIPART, PartReader, media_type
+from serving.front.faults import RequestFault
+from serving.front.items import Item, file_items, json_items
+from serving.front.options import Options
+from serving.front.state import Front
+from serving.front.stream import BatchRun
+from serving.front.triton import Call
+
+NDJSON = "application/x-ndjson"
+# A sender who sends nothing for this long, or a receiver who takes nothing, holds a stream that others wait for.
+STALL_SECONDS = 60.0
+
+
+class BatchResponse(Response):
+    """Reads the request and writes the answer at the same time, which Starlette's own streaming response cannot: it listens for a hang-up itself.
+
+    The last line, {"end": ...}, says whether all items were read; an answer without it was cut off.
+    """
+
+    media_type = NDJSON
+
+    def __init__(self, front: Front, request: Request, wishes: Options) -> None:
+        super().__init__()
+        del self.headers["content-length"]
+        self._front, self._request, self._wishes = front, request, wishes
+        self._interrupted = False
+        self._started = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  the request reads
+        async def write(lines: bytes) -> None:
+            async with asyncio.timeout(STALL_SECONDS):
+                if not self._started:
+                    self._started = True
+                    await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": self.raw_headers})
+                await send({"type": "http.response.body", "body": lines, "more_body": True})
+
+        with self._front.streams.seat():
+            run = BatchRun(self._front, self._call, write)
+            faults = await _outcome(run, self._items())
+            if faults and not self._started:
+                raise faults[0]
+            self._request.state.note.update(items=run.tally.items, failed=run.tally.failed)
+            await write(self._end(run, faults))
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    def _call(self) -> Call:
+        version, priority = self._wishes.version or "", self._wishes.priority or "batch"
+        return Call(self._wishes.seconds(self._front.limits.timeout_seconds), version, priority, self._request.state.request_id)
+
+    def _items(self) -> AsyncIterator[Item]:
+        content_type = self._request.headers.get("content-type", "")
+        limit = self._front.limits.max_request_bytes
+        if media_type(content_type) == MULTIPART:
+            return file_items(PartReader(content_type, limit), self._chunks())
+        return json_items(self._chunks(), limit)
+
+    async def _chunks(self) -> AsyncIterator[bytes]:
+        """The body until its end, or until this pod drains: what has been read is answered, the sender goes on elsewhere from there."""
+        stream = aiter(self._request.stream())
+        drained = asyncio.ensure_future(self._front.draining.wait())
+        try:
+            while True:
+                step = asyncio.ensure_future(anext(stream, None))
+                done, _ = await asyncio.wait({step, drained}, timeout=STALL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                if step not in done:
+                    step.cancel()
+                    await asyncio.gather(step, return_exceptions=True)
+                    self._interrupted = True
+                    if drained in done:
+                        return
+                    raise RequestFault(HTTPStatus.REQUEST_TIMEOUT, "request_timeout", f"nothing was sent for {STALL_SECONDS:g} s")
+                chunk = step.result()
+                if chunk is None:
+                    return
+                yield chunk
+        finally:
+            drained.cancel()
+
+    def _end(self, run: BatchRun, faults: list[RequestFault]) -> bytes:
+        end: dict[str, Any] = {"items": run.tally.items, "failed": run.tally.failed, "complete": not (self._interrupted or faults)}
+        if self._front.draining.is_set() and self._interrupted:
+            faults = [RequestFault(HTTPStatus.SERVICE_UNAVAILABLE, "draining", "this pod is on its way out; send the rest again", 1)]
+        if faults:
+            end["error"] = faults[0].body()
+        return json.dumps({"end": end}).encode() + b"\n"
+
+
+async def _outcome(run: BatchRun, items: AsyncIterator[Item]) -> list[RequestFault]:
+    """Run to the end; the faults of the request as a whole, where it has any. Raises ClientDisconnect when the caller hung up."""
+    faults: list[RequestFault] = []
+    gone = False
+    try:
+        await run.run(items)
+    except* RequestFault as group:
+        faults += [fault for fault in group.exceptions if isinstance(fault, RequestFault)]
+    except* (ClientDisconnect, TimeoutError):
+        gone = True
+    if gone:
+        raise ClientDisconnect
+    return faults
