@@ -10,10 +10,12 @@ if TYPE_CHECKING:
     from components.addons.istio import IstioAddon, IstioAddonArgs
     from components.devices.simulated_gpus import SimulatedGpus, SimulatedGpusArgs
     from components.errors import AssetError, ConfigError, ManifestError, PlatformError
+    from components.front.model_front import ModelFront, ModelFrontArgs
     from components.inference.model_cache import ModelCache, ModelCacheArgs
     from components.inference.namespace import ModelsNamespace, ModelsNamespaceArgs
     from components.inference.triton import TritonServer, TritonServerArgs, VersionArgs
     from components.traffic.canary_route import CanaryRoute, CanaryRouteArgs
+    from components.traffic.front_connections import FrontConnections, FrontConnectionsArgs
     from components.traffic.gateway import IngressGateway, IngressGatewayArgs
     from components.traffic.version_subsets import VersionSubsets, VersionSubsetsArgs
 
@@ -22,6 +24,8 @@ __all__ = [
     "CanaryRoute",
     "CanaryRouteArgs",
     "ConfigError",
+    "FrontConnections",
+    "FrontConnectionsArgs",
     "IngressGateway",
     "IngressGatewayArgs",
     "IstioAddon",
@@ -29,6 +33,8 @@ __all__ = [
     "ManifestError",
     "ModelCache",
     "ModelCacheArgs",
+    "ModelFront",
+    "ModelFrontArgs",
     "ModelsNamespace",
     "ModelsNamespaceArgs",
     "PlatformError",
@@ -46,9 +52,11 @@ _HOMES = {
     "components.devices.simulated_gpus": ("SimulatedGpus", "SimulatedGpusArgs"),
     "components.errors": ("AssetError", "ConfigError", "ManifestError", "PlatformError"),
     "components.inference.model_cache": ("ModelCache", "ModelCacheArgs"),
+    "components.front.model_front": ("ModelFront", "ModelFrontArgs"),
     "components.inference.namespace": ("ModelsNamespace", "ModelsNamespaceArgs"),
     "components.inference.triton": ("TritonServer", "TritonServerArgs", "VersionArgs"),
     "components.traffic.canary_route": ("CanaryRoute", "CanaryRouteArgs"),
+    "components.traffic.front_connections": ("FrontConnections", "FrontConnectionsArgs"),
     "components.traffic.gateway": ("IngressGateway", "IngressGatewayArgs"),
     "components.traffic.version_subsets": ("VersionSubsets", "VersionSubsetsArgs"),
 }

@@ -9,6 +9,8 @@ PART_OF = "app.kubernetes.io/part-of"
 COMPONENT = "app.kubernetes.io/component"
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MODEL = "inference-platform/model"
+# Of the front's pods; they must not carry MODEL, by which the model's Service finds its servers.
+FRONT = "inference-platform/front"
 VERSION = "version"
 
 PLATFORM = "inference-platform"
@@ -38,3 +40,12 @@ def deployment_selector(deployment: str) -> dict[str, str]:
 
 def model_selector(model_name: str) -> dict[str, str]:
     return {MODEL: model_name}
+
+
+def front(model_name: str) -> dict[str, str]:
+    """Labels of an object that belongs to the HTTP front of a model."""
+    return {**common("model-front"), FRONT: model_name}
+
+
+def front_selector(model_name: str) -> dict[str, str]:
+    return {FRONT: model_name}

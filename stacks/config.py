@@ -13,6 +13,7 @@ from components.core.node_pool import GpuNodePoolSpec
 from components.core.slo import SloSpec
 from components.core.spec import Spec
 from components.devices.spec import SimulatedGpusSpec
+from components.front.spec import FrontSpec
 from components.inference.spec import ServerSpec
 from components.naming import DNS_LABEL, DNS_LABEL_MAX
 from components.traffic.spec import CanarySpec, GatewaySpec, RoutingSpec
@@ -54,6 +55,9 @@ class AddonsSpec(Spec):
     istio: IstioSpec
 
 
+ImageRef = Annotated[str, Field(pattern=r"^\S+(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$")]
+
+
 class ImagesSpec(Spec):
     """Images of the platform's own that a registry serves; the local stack takes what `make images` built instead."""
 
@@ -63,13 +67,10 @@ class ImagesSpec(Spec):
             description="cpu: Triton with the Python backend alone, ONNX through onnxruntime; gpu: built on NVIDIA's image, with its native backends."
         ),
     ] = "cpu"
-    triton: Annotated[
-        str | None,
-        Field(pattern=r"^\S+(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$", description="The serving image with its models: tag or, better, digest."),
-    ] = None
+    triton: Annotated[ImageRef | None, Field(description="The serving image with its models: tag or, better, digest.")] = None
     apps: Annotated[
-        str | None,
-        Field(pattern=r"^\S+(:[\w][\w.-]*|@sha256:[0-9a-f]{64})$", description="The platform's own programs: tag or, better, digest."),
+        ImageRef | None,
+        Field(description="The platform's own programs, which a front or a repository outside the serving image needs: tag or, better, digest."),
     ] = None
 
 
@@ -83,6 +84,7 @@ class ModelSpec(ServingSpec):
     ] = None
     server: ServerSpec = ServerSpec()
     repository: Annotated[RepositorySpec, Field(description="Where the model's files come from; absent: the serving image.")] = ImageRepositorySpec()
+    front: Annotated[FrontSpec | None, Field(description="HTTP front: files in, JSON out; absent: none.")] = None
     slo: SloSpec
     routing: RoutingSpec = RoutingSpec()
 

@@ -47,11 +47,6 @@ def repository_use(config: StackConfig, name: str) -> RepositoryUse:
     return RepositoryUse(spec=model.repository, cache=None if cache is None else CacheUse(claim=cache.claim, size_gib=cache.spec.size_gib))
 
 
-def needs_apps(config: StackConfig) -> bool:
-    """Whether a model's files come from elsewhere than the serving image, so that the image of the apps fetches or compares them."""
-    return any(model.repository.kind != "image" for model in config.models.values())
-
-
 def node_caches(config: StackConfig) -> list[NodeCache]:
     """Caches that at least one model uses."""
     used = {cache.claim: cache for model in config.models.values() if (cache := _node_cache(config, model)) is not None}

@@ -11,18 +11,22 @@ from components.addons.istio import IstioAddon, IstioAddonArgs
 from components.addons.istio_values import IstioImages
 from components.core.chart import ChartRef
 from components.devices.simulated_gpus import SimulatedGpus, SimulatedGpusArgs
+from components.front.model_front import ModelFront, ModelFrontArgs
 from components.inference.model_cache import ModelCache, ModelCacheArgs
 from components.inference.namespace import ModelsNamespace, ModelsNamespaceArgs
 from components.inference.triton import TritonServer, TritonServerArgs, VersionArgs
 from components.traffic.canary_route import CanaryRoute, CanaryRouteArgs
+from components.traffic.front_connections import FrontConnections, FrontConnectionsArgs
 from components.traffic.gateway import IngressGateway, IngressGatewayArgs
 from components.traffic.gateway_manifest import REFERENCE as GATEWAY
 from components.traffic.istio_manifest import Route
 from components.traffic.version_subsets import VersionSubsets, VersionSubsetsArgs
 from components.traffic.weights import split
+from stacks.apps import APPS_IMAGE, apps_users
 from stacks.assets import Assets
 from stacks.config import StackConfig
-from stacks.models import needs_apps, node_caches, pool_use, repository_use, served_versions
+from stacks.front import front_settings
+from stacks.models import node_caches, pool_use, repository_use, served_versions
 from stacks.providers import kubernetes_provider
 
 
@@ -69,7 +73,7 @@ def build(config: StackConfig, assets: Assets) -> PlatformOutputs:
     """Register everything of a stack; AssetError, before anything is registered, for a local chart or image that is not there."""
     istio_args, gateway_chart = _istio_args(config, assets), _gateway_chart(config, assets)
     image = config.images.triton or assets.image("triton")
-    apps_image = (config.images.apps or assets.image("apps")) if needs_apps(config) else None
+    apps_image = (config.images.apps or assets.image(APPS_IMAGE)) if any(apps_users(config)) else None
     simulator = (
         None if config.cluster.simulated_gpus is None else SimulatedGpusArgs(spec=config.cluster.simulated_gpus, image=assets.image("gpu-simulator"))
     )
@@ -117,9 +121,25 @@ def _model(config: StackConfig, name: str, base: _Base, opts: pulumi.ResourceOpt
         gateway=GATEWAY,
         weights=split(model.version, model.canary),
         routing=model.routing,
+        front_timeout_seconds=None if model.front is None else model.front.timeout_seconds,
     )
     canary = CanaryRoute(f"{name}-route", CanaryRouteArgs(route=route, after=[subsets, server, base.gateway]), opts)
+    _front(config, name, base, canary, opts)
     return ModelOutputs(host=canary.host, versions=model.versions, weights=canary.weights)
+
+
+def _front(config: StackConfig, name: str, base: _Base, route: CanaryRoute, opts: pulumi.ResourceOptions) -> None:
+    """After the route: a front is ready when the model answers it through the gateway."""
+    model = config.models[name]
+    if model.front is None or base.apps_image is None:
+        return
+    identity = model.identity(name, config.cluster.namespace)
+    admitted = [base.namespace, base.istio.control_plane]
+    connections = FrontConnectionsArgs(identity=identity, routing=model.routing, after=admitted)
+    after = [route, FrontConnections(f"{name}-front-connections", connections, opts)]
+    settings = front_settings(config, name, model.front)
+    front = ModelFrontArgs(identity=identity, spec=model.front, settings=settings, image=base.apps_image, after=after)
+    ModelFront(f"{name}-front", front, opts)
 
 
 def _caches(config: StackConfig, image: str, opts: pulumi.ResourceOptions) -> list[pulumi.Resource]:

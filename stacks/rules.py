@@ -9,7 +9,9 @@ from components.errors import ManifestError, PlatformError
 from components.inference.plan import plan_versions
 from components.traffic.istio_manifest import external_host
 from serving.model_config import model_names
-from stacks.models import manifest_of, needs_apps, pool_use, repository_use, served_versions
+from stacks.apps import apps_users
+from stacks.models import manifest_of, pool_use, repository_use, served_versions
+from stacks.rules_front import front_faults
 from stacks.rules_serving import model_faults
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ def stack_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
     yield from _host_faults(config)
     for name, model in config.models.items():
         yield from _timeout_faults(name, model)
+        yield from front_faults(config, name, model)
         version_faults = list(_version_faults(name, model))
         yield from version_faults or list(model_faults(name, model, config.images.variant)) or _server_faults(config, name, model)
 
@@ -39,11 +42,12 @@ def _environment_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
             "build serving/Containerfile, push it to your registry, then: pulumi config set --path images.triton <registry>/<name>@sha256:<digest>"
         )
         yield Fault(("images", "triton"), f"required in {environment}: its cluster cannot pull an image of this machine", way_out)
-    if config.images.apps is None and needs_apps(config):
+    if config.images.apps is None and (users := [".".join(keys) for keys in apps_users(config)]):
         way_out = (
-            "push the image apps to your registry (python -m tools.images load), then: pulumi config set --path images.apps <name>@sha256:<digest>"
+            "push the image `apps` to your registry (python -m tools.images build apps), then: "
+            "pulumi config set --path images.apps <registry>/<name>@sha256:<digest>"
         )
-        yield Fault(("images", "apps"), f"required in {environment} by a model whose repository is not the serving image", way_out)
+        yield Fault(("images", "apps"), f"required in {environment} by {', '.join(users)}", way_out)
     if config.cluster.simulated_gpus is not None:
         way_out = "remove it; real nodes report their own GPUs"
         yield Fault(("cluster", "simulatedGpus"), f"GPUs are simulated in the environment local only, this is {environment}", way_out)

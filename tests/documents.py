@@ -58,7 +58,7 @@ def local_assets() -> Assets:
     """Assets as `make up` would list them, at places that exist nowhere."""
     return Assets(
         charts={name: f"/charts/{name}" for name in ("istio-base", "istiod", "istio-gateway")},
-        images={name: f"localhost/inference-platform/{name}:0" for name in ("pilot", "proxyv2", "triton", "gpu-simulator")},
+        images={name: f"localhost/inference-platform/{name}:0" for name in ("pilot", "proxyv2", "triton", "gpu-simulator", "apps")},
     )
 
 

@@ -4,17 +4,22 @@ import os
 import sys
 from pathlib import Path
 
+import yaml
+
+from stacks.apps import APPS_IMAGE, apps_users
 from stacks.kubeconfig import check_reachable, find_access
+from stacks.loader import load
 from tools import cluster
 from tools.assets import write_assets
 from tools.cli import Steps, run_main
 from tools.cluster.spec import ClusterSpec
 from tools.endpoint import Endpoint, find_endpoint
-from tools.environment import local_stack, variables
-from tools.images import ImageArchive, ensure_images
+from tools.environment import LOCAL_STACK, local_stack, variables
+from tools.images import IMAGES, ImageArchive, ensure_images
 from tools.images.buildah import check_machine
 from tools.images.load import bring_images, check_way
 from tools.own_cluster import check_vacant
+from tools.paths import REPO
 from tools.predict import demonstrate
 from tools.target import Target, command_line, target_of
 from tools.toolchain import Toolchain, charts, ensure
@@ -31,6 +36,7 @@ TAKE_OVER = {"PULUMI_K8S_ENABLE_PATCH_FORCE": "true"}
 def up(target: Target, registry: str | None = None) -> Endpoint:
     """Bring the platform up on `target` and return where it answers. Raises ToolError or PlatformError."""
     check(target, registry)
+    images_of_local_stack()
     # Beside the folder, which `make down` removes. Of two at once the second waits, and finds all done.
     with locked(target.folder, f"make up on {target.context}"):
         return _bring_up(target, registry)
@@ -40,7 +46,7 @@ def _bring_up(target: Target, registry: str | None) -> Endpoint:
     steps = Steps(6)
     steps.run("packages of the distribution", lambda: ensure_packages(IMAGE_PACKAGES if target.cluster is None else PACKAGES))
     toolchain = steps.run("toolchain", ensure)
-    images = steps.run("images", lambda: ensure_images(toolchain.path))
+    images = steps.run("images", lambda: ensure_images(toolchain.path, names=images_of_local_stack()))
     refs = steps.run(f"cluster {target.context}", lambda: prepare_cluster(target, toolchain, images, registry))
     write_assets(target.assets, charts(), refs)
     steps.run("stack local: pulumi up", lambda: deploy(target, toolchain))
@@ -55,6 +61,13 @@ def check(target: Target, registry: str | None) -> None:
         check_machine()
     else:
         cluster.check(ClusterSpec(name=target.cluster))
+
+
+def images_of_local_stack() -> tuple[str, ...]:
+    """What the stack file needs, beside what every local stack runs. Raises ConfigError for a stack file with faults, before anything is built."""
+    file = REPO / "stacks" / f"Pulumi.{LOCAL_STACK}.yaml"
+    config = load(LOCAL_STACK, yaml.safe_load(file.read_text(encoding="utf-8"))["config"])
+    return (*IMAGES, *([APPS_IMAGE] if any(apps_users(config)) else []))
 
 
 def prepare_cluster(target: Target, toolchain: Toolchain, images: dict[str, ImageArchive], registry: str | None) -> dict[str, str]:

@@ -34,6 +34,15 @@ class ModelIdentity:
         """The Service's full name, which is also the host of the DestinationRules."""
         return f"{self.service}.{self.namespace}.svc.cluster.local"
 
+    @property
+    def front(self) -> str:
+        """Name of the HTTP front's objects, where the model has one."""
+        return f"{self.name}-front"
+
+    @property
+    def front_host(self) -> str:
+        return f"{self.front}.{self.namespace}.svc.cluster.local"
+
     def deployment(self, version: int) -> str:
         return f"{self.name}-{version_label(version)}"
 

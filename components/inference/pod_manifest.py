@@ -4,6 +4,7 @@ from typing import Any
 
 from components import labels
 from components.core.model_identity import version_label
+from components.core.pods import CONTAINER_SECURITY, TOPOLOGY_KEYS, cpu_quantity, pod_security, spread
 from components.inference.lifecycle import build_probes
 from components.inference.plan import VersionPlan
 from components.inference.ports import GRPC_PORT_NAME, HTTP_PORT_NAME, METRICS_PORT_NAME
@@ -42,14 +43,8 @@ def build_pod(plan: VersionPlan, image: Any, apps_image: Any = None) -> dict[str
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": plan.drain.grace_period,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER_ID,
-            "runAsGroup": GROUP_ID,
-            "fsGroup": GROUP_ID,
-            "seccompProfile": {"type": "RuntimeDefault"},
-        },
-        "topologySpreadConstraints": [_spread(plan, key) for key in ("topology.kubernetes.io/zone", "kubernetes.io/hostname")],
+        "securityContext": pod_security(USER_ID, GROUP_ID),
+        "topologySpreadConstraints": [spread(key, _pods(plan)) for key in TOPOLOGY_KEYS],
         "containers": [_container(plan, image)],
         "volumes": _volumes(plan),
     }
@@ -77,11 +72,7 @@ def _container(plan: VersionPlan, image: Any) -> dict[str, Any]:
         # The kubelet itself sleeps: no process has to start in a busy container. Stable since Kubernetes 1.34 (KEP-3960).
         "lifecycle": {"preStop": {"sleep": {"seconds": plan.drain.pre_stop}}},
         "resources": _resources(plan),
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        },
+        "securityContext": CONTAINER_SECURITY,
         "volumeMounts": _mounts(plan),
     }
 
@@ -141,15 +132,9 @@ def _resources(plan: VersionPlan) -> dict[str, dict[str, str]]:
     memory = f"{plan.server.memory_mib}Mi"
     # Kubernetes takes requests of extended resources from their limits; both are written so that a reader sees them.
     return {
-        "requests": {"cpu": _cpu(plan.server.cpu_request), "memory": memory, **plan.placement.resources},
-        "limits": {"cpu": _cpu(plan.server.cpu_limit), "memory": memory, **plan.placement.resources},
+        "requests": {"cpu": cpu_quantity(plan.server.cpu_request), "memory": memory, **plan.placement.resources},
+        "limits": {"cpu": cpu_quantity(plan.server.cpu_limit), "memory": memory, **plan.placement.resources},
     }
-
-
-def _cpu(cores: float) -> str:
-    """The form in which the API server stores it, so that nothing reads as a difference."""
-    millicores = round(cores * 1000)
-    return str(millicores // 1000) if millicores % 1000 == 0 else f"{millicores}m"
 
 
 def _mounts(plan: VersionPlan) -> list[dict[str, Any]]:
@@ -174,12 +159,5 @@ def _volumes(plan: VersionPlan) -> list[dict[str, Any]]:
     return volumes if plan.shm_mib is None else [*volumes, {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": f"{plan.shm_mib}Mi"}}]
 
 
-def _spread(plan: VersionPlan, topology_key: str) -> dict[str, Any]:
-    """A wish, not a demand: one node must be able to run everything."""
-    return {
-        "maxSkew": 1,
-        "topologyKey": topology_key,
-        "whenUnsatisfiable": "ScheduleAnyway",
-        "labelSelector": {"matchLabels": {**labels.model_selector(plan.identity.name), labels.VERSION: version_label(plan.version)}},
-        "matchLabelKeys": ["pod-template-hash"],
-    }
+def _pods(plan: VersionPlan) -> dict[str, str]:
+    return {**labels.model_selector(plan.identity.name), labels.VERSION: version_label(plan.version)}

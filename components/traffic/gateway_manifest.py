@@ -15,6 +15,8 @@ NAMESPACE = "inference-gateway"
 # How VirtualServices name the Gateway.
 REFERENCE = f"{NAMESPACE}/{NAME}"
 SELECTOR = {"istio": NAME}
+# Where callers inside the cluster find it; the chart names the Service after the release.
+SERVICE_HOST = f"{NAME}.{NAMESPACE}.svc.cluster.local"
 HTTP_SERVER_PORT = 80
 # Between the longest request and the end of the drain, and between that and SIGKILL.
 DRAIN_MARGIN_SECONDS = 5

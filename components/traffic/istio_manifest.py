@@ -13,8 +13,10 @@ from typing import Any
 from components import labels
 from components.core.model_identity import ModelIdentity, version_label
 from components.errors import ManifestError
+from components.traffic.durations import duration
+from components.traffic.front_routes import build_front_routes
 from components.traffic.spec import RoutingSpec
-from serving.contract import GRPC_PORT, GRPC_SERVICE, HTTP_PORT, LIVE_PATH, READY_PATH
+from serving.contract import GRPC_PORT, GRPC_SERVICE, HTTP_PORT, LIVE_PATH, READY_PATH, VERSION_HEADER
 
 API_VERSION = "networking.istio.io/v1"
 # Istio's word for every proxy in the mesh. Bound from the start: it does nothing while no caller has a proxy, and a caller that gets one obeys
@@ -36,13 +38,17 @@ LONG_JSON = f"JSON is limited to {MAX_JSON_BYTES - 1} bytes of known length: sen
 
 @dataclass(frozen=True, kw_only=True)
 class Route:
-    """What the route of a model needs to know. `gateway` is <namespace>/<name>; `weights` are in percent per subset, checked."""
+    """What the route of a model needs to know. `gateway` is <namespace>/<name>; `weights` are in percent per subset, checked.
+
+    `front_timeout_seconds` is the longest request of the model's HTTP front; None: it has no front.
+    """
 
     identity: ModelIdentity
     domain: str
     gateway: str
     weights: Mapping[str, int]
     routing: RoutingSpec
+    front_timeout_seconds: float | None = None
 
 
 def external_host(identity: ModelIdentity, routing: RoutingSpec, domain: str) -> str:
@@ -57,14 +63,17 @@ def external_host(identity: ModelIdentity, routing: RoutingSpec, domain: str) ->
 
 
 def build_virtual_service(route: Route) -> dict[str, Any]:
-    """The routes of a model: gRPC and HTTP, with the same weights; a path that is not listed is answered 404."""
+    """The routes of a model: gRPC and HTTP, with the same weights; a path that is not listed is answered 404.
+
+    A request that names a version goes to that version whatever the weights: another one's server could only say that it does not have it.
+    """
     identity = route.identity
-    model_path = f"/v2/models/{identity.triton_name.replace('.', '[.]')}"
     grpc = [{"uri": {"prefix": f"/{GRPC_SERVICE}/{group}"}} for group in GRPC_METHOD_GROUPS]
     http = [
-        {"uri": {"regex": f"{model_path}(/versions/[0-9]+)?(/({'|'.join(HTTP_MODEL_VERBS)}))?"}},
+        _model_path(identity, "(/versions/[0-9]+)?"),
         *({"uri": {"exact": path}} for path in (LIVE_PATH, READY_PATH, "/v2")),
     ]
+    fronts = [] if route.front_timeout_seconds is None else build_front_routes(identity, route.front_timeout_seconds, _retries(route.routing))
     return {
         "apiVersion": API_VERSION,
         "kind": "VirtualService",
@@ -72,7 +81,14 @@ def build_virtual_service(route: Route) -> dict[str, Any]:
         "spec": {
             "hosts": [external_host(identity, route.routing, route.domain), identity.host],
             "gateways": [route.gateway, MESH],
-            "http": [_http_route(route, "grpc", grpc, GRPC_PORT), *_refusals(), _http_route(route, "http", http, HTTP_PORT)],
+            "http": [
+                *_pinned_grpc(route, grpc),
+                _http_route(route, "grpc", grpc, GRPC_PORT),
+                *fronts,
+                *_refusals(),
+                *_pinned_http(route),
+                _http_route(route, "http", http, HTTP_PORT),
+            ],
         },
     }
 
@@ -91,15 +107,48 @@ def build_destination_rule(identity: ModelIdentity, version: int, routing: Routi
     }
 
 
-def duration(seconds: float) -> str:
-    """Seconds as Istio's objects spell them, to the millisecond."""
-    return f"{seconds:.3f}".rstrip("0").rstrip(".") + "s"
+def build_front_rule(identity: ModelIdentity, routing: RoutingSpec) -> dict[str, Any]:
+    """How to connect to the pods of the model's HTTP front."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "DestinationRule",
+        "metadata": {"name": identity.front, "namespace": identity.namespace, "labels": labels.front(identity.name)},
+        "spec": {"host": identity.front_host, "trafficPolicy": _traffic_policy(routing)},
+    }
 
 
-def _http_route(route: Route, name: str, match: list[dict[str, Any]], port: int) -> dict[str, Any]:
+def _model_path(identity: ModelIdentity, versions: str) -> dict[str, Any]:
+    """Match of the model's own paths over HTTP, with what of `versions` (a regular expression) stands in them."""
+    model_path = f"/v2/models/{identity.triton_name.replace('.', '[.]')}"
+    return {"uri": {"regex": f"{model_path}{versions}(/({'|'.join(HTTP_MODEL_VERBS)}))?"}}
+
+
+def _pinned_grpc(route: Route, grpc: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Over gRPC the version stands in the message, which no proxy reads, so a header says it too."""
+    return [
+        _http_route(
+            route, f"grpc-{subset}", [{**match, "headers": {VERSION_HEADER: {"exact": _number(subset)}}} for match in grpc], GRPC_PORT, subset
+        )
+        for subset in route.weights
+    ]
+
+
+def _pinned_http(route: Route) -> list[dict[str, Any]]:
+    return [
+        _http_route(route, f"http-{subset}", [_model_path(route.identity, f"/versions/{_number(subset)}")], HTTP_PORT, subset)
+        for subset in route.weights
+    ]
+
+
+def _number(subset: str) -> str:
+    return subset.removeprefix("v")
+
+
+def _http_route(route: Route, name: str, match: list[dict[str, Any]], port: int, only: str | None = None) -> dict[str, Any]:
+    """To all versions by their weights, or to one of them alone."""
     destinations = [
         {"destination": {"host": route.identity.host, "subset": subset, "port": {"number": port}}, "weight": weight}
-        for subset, weight in route.weights.items()
+        for subset, weight in (route.weights if only is None else {only: 100}).items()
     ]
     return {
         "name": name,

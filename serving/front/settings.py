@@ -27,7 +27,9 @@ class ModelTargetSpec(Spec):
     connections: Annotated[int, Field(ge=1, le=64, description="Connections kept open; requests take turns.")] = 2
     signature: SignatureSpec
     max_batch_size: Annotated[int, Field(ge=0, description="Largest batch; 0: one item a request.")] = 0
-    priorities: Annotated[dict[Priority, int], Field(default_factory=dict, description="Triton's priority level of each; empty: it has none.")]
+    priorities: Annotated[dict[Priority, int], Field(description="Triton's priority level of each; empty: it has none.")] = Field(
+        default_factory=dict
+    )
 
     @model_validator(mode="after")
     def _takes_files(self) -> Self:

@@ -79,7 +79,7 @@ def _own_secrets(project: Project) -> None:
 
 def write_assets(file: Path, charts: Mapping[str, str]) -> Path:
     """The list of local assets that the program reads."""
-    images = {name: f"localhost/inference-platform/{name}:0" for name in ("pilot", "proxyv2", "triton", "gpu-simulator")}
+    images = {name: f"localhost/inference-platform/{name}:0" for name in ("pilot", "proxyv2", "triton", "gpu-simulator", "apps")}
     file.write_text(json.dumps({"charts": dict(charts), "images": images}), encoding="utf-8")
     return file
 

@@ -6,7 +6,7 @@ import pytest
 
 from components.core.model_identity import ModelIdentity
 from components.traffic.gateway_manifest import build_gateway
-from components.traffic.istio_manifest import Route, build_destination_rule, build_virtual_service
+from components.traffic.istio_manifest import Route, build_destination_rule, build_front_rule, build_virtual_service
 from components.traffic.spec import GatewaySpec, RoutingSpec
 
 IDENTITY = ModelIdentity(name="magika", triton_name="magika", namespace="inference")
@@ -23,8 +23,15 @@ ROUTINGS = {
 }
 
 
-def virtual_service(weights, routing=None):
-    route = Route(identity=IDENTITY, domain="inference.test", gateway="gateway/gateway", weights=weights, routing=routing or RoutingSpec())
+def virtual_service(weights, routing=None, front_timeout_seconds=None):
+    route = Route(
+        identity=IDENTITY,
+        domain="inference.test",
+        gateway="gateway/gateway",
+        weights=weights,
+        routing=routing or RoutingSpec(),
+        front_timeout_seconds=front_timeout_seconds,
+    )
     return build_virtual_service(route)
 
 
@@ -37,6 +44,11 @@ def test_virtual_services_are_allowed(check_istio, weights, routing):
 @pytest.mark.parametrize("routing", ROUTINGS.values(), ids=ROUTINGS)
 def test_destination_rules_are_allowed(check_istio, routing):
     check_istio(build_destination_rule(IDENTITY, 2, RoutingSpec.model_validate(routing)))
+
+
+def test_the_routes_and_the_rule_of_a_front_are_allowed(check_istio):
+    check_istio(virtual_service({"v1": 90, "v2": 10}, front_timeout_seconds=0.5))
+    check_istio(build_front_rule(IDENTITY, RoutingSpec()))
 
 
 def test_the_gateway_is_allowed(check_istio):

@@ -6,6 +6,8 @@ import pytest
 from components.core.rollout import ReplicaRange
 from components.devices.simulated_gpus_manifest import build_simulator
 from components.devices.spec import SimulatedGpusSpec
+from components.front import front_manifest as front
+from components.front.spec import FrontSpec
 from components.inference import model_cache_manifest as cache
 from components.inference import triton_manifest as triton
 from components.inference.repository_manifest import CacheUse
@@ -19,6 +21,7 @@ PLANS = {
     "without-shared-memory": plan(python_backend=False),
     "gpu": plan(GPU, pool=gpu_pool(taints=[{"key": "nvidia.com/gpu"}], labels={"pool": "gpus"})),
 }
+FRONT = front.FrontPlan(identity=IDENTITY, spec=FrontSpec(), settings="{}")
 OBJECTS = {
     "service": ("v1", "Service", triton.build_service(IDENTITY, awaited=True)),
     "account": ("v1", "ServiceAccount", triton.build_service_account(IDENTITY)),
@@ -30,6 +33,11 @@ OBJECTS = {
     "cache-claim": ("v1", "PersistentVolumeClaim", cache.build_cache_claim(CACHE, "inference")),
     "cache-daemon": ("apps/v1", "DaemonSet", cache.build_cache_daemon(CACHE, "inference", None, "image:1")),
     "config": ("v1", "ConfigMap", triton.build_config_map(PLANS["cpu"])),
+    "front-deployment": ("apps/v1", "Deployment", front.build_deployment(FRONT, "image:1")),
+    "front-service": ("v1", "Service", front.build_service(FRONT)),
+    "front-account": ("v1", "ServiceAccount", front.build_service_account(FRONT)),
+    "front-config": ("v1", "ConfigMap", front.build_config_map(FRONT)),
+    "front-budget": ("policy/v1", "PodDisruptionBudget", front.build_disruption_budget(FRONT)),
     "budget": ("policy/v1", "PodDisruptionBudget", triton.build_disruption_budget(PLANS["cpu"])),
 }
 

@@ -6,9 +6,10 @@ from unittest.mock import Mock
 import pytest
 import yaml
 
-from components.errors import AssetError, PlatformError
+from components.errors import AssetError, ConfigError, PlatformError
 from tools import up as command
 from tools.errors import ToolError
+from tools.paths import REPO
 from tools.target import local_target, own_target
 
 
@@ -85,3 +86,24 @@ def test_objects_left_by_a_killed_update_are_taken_over_on_the_local_cluster_alo
     command.deploy(target, Mock())
     assert stack.call_args.args[0].get("PULUMI_K8S_ENABLE_PATCH_FORCE") == forced
     stack.return_value.deploy.assert_called_once_with()
+
+
+def test_the_programs_image_is_built_when_the_stack_file_has_a_front_and_else_not(tmp_path, monkeypatch):
+    assert "apps" not in command.images_of_local_stack()
+    document = yaml.safe_load((REPO / "stacks" / "Pulumi.local.yaml").read_text())
+    document["config"]["inference-platform:models"]["magika"]["front"] = {}
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "Pulumi.local.yaml").write_text(yaml.safe_dump(document))
+    monkeypatch.setattr(command, "REPO", tmp_path)
+    assert "apps" in command.images_of_local_stack()
+
+
+@pytest.mark.usefixtures("reachable")
+def test_a_stack_file_with_a_fault_is_refused_before_the_long_builds(tmp_path, monkeypatch):
+    document = yaml.safe_load((REPO / "stacks" / "Pulumi.local.yaml").read_text())
+    document["config"]["inference-platform:models"]["magika"]["canary"]["weight"] = 101
+    (tmp_path / "stacks").mkdir()
+    (tmp_path / "stacks" / "Pulumi.local.yaml").write_text(yaml.safe_dump(document))
+    monkeypatch.setattr(command, "REPO", tmp_path)
+    with pytest.raises(ConfigError, match=r"models\.magika\.canary\.weight"):
+        command.up(own_target("kind-dev"))

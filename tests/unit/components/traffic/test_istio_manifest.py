@@ -6,7 +6,8 @@ import pytest
 
 from components.core.model_identity import ModelIdentity
 from components.errors import ManifestError
-from components.traffic.istio_manifest import Route, build_destination_rule, build_virtual_service, duration
+from components.traffic.durations import duration
+from components.traffic.istio_manifest import Route, build_destination_rule, build_virtual_service
 from components.traffic.spec import RoutingSpec
 
 IDENTITY = ModelIdentity(name="magika", triton_name="magika.v_1", namespace="inference")
@@ -30,8 +31,8 @@ def subset_policy(**routing):
 
 
 def serving_routes(weights=None, **routing):
-    """The routes that lead to a server."""
-    return [route for route in virtual_service(weights, **routing)["spec"]["http"] if "route" in route]
+    """The routes that lead to the servers by their weights."""
+    return [route for route in virtual_service(weights, **routing)["spec"]["http"] if route["name"] in {"grpc", "http"}]
 
 
 def matches(uri, path):
@@ -67,7 +68,7 @@ LONG, SHORT = "100000", "99999"
 def answer(headers, method="POST", path="/v2/models/magika.v_1/infer"):
     """The status the gateway itself answers an HTTP request with; None when it goes to a server."""
     for route in virtual_service()["spec"]["http"]:
-        if route["name"] != "grpc" and any(takes(match, headers, method, path) for match in route["match"]):
+        if not route["name"].startswith("grpc") and any(takes(match, headers, method, path) for match in route["match"]):
             return route.get("directResponse", {}).get("status")
     return 404
 

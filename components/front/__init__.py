@@ -1,0 +1,1 @@
+"""Front: the HTTP front of a model."""

@@ -1,0 +1,26 @@
+"""Routes to the HTTP front of a model, at the model's own host."""
+
+from typing import Any
+
+from components.core.model_identity import ModelIdentity
+from components.traffic.durations import duration
+from serving.contract import FRONT_PORT
+
+# The front answers 408 and 504 itself; it gets the time to say so.
+MARGIN_SECONDS = 5
+# Health and metrics stay inside.
+ONE_FILE = ("/predict", "/docs", "/openapi.json")
+# A batch goes on as long as its sender sends.
+NO_LIMIT = "0s"
+
+
+def build_front_routes(identity: ModelIdentity, timeout_seconds: float, retries: dict[str, Any]) -> list[dict[str, Any]]:
+    """What of a model's host is the front's, before anything that guards Triton: a form is a file here, and JSON is never read as JSON by a server."""
+    model = f"/v1/models/{identity.triton_name}"
+    one = [{"uri": {"exact": path}} for path in (*ONE_FILE, f"{model}/predict")]
+    many = [{"uri": {"exact": f"{model}/batch"}}]
+    destination = {"destination": {"host": identity.front_host, "port": {"number": FRONT_PORT}}, "weight": 100}
+    limits = {"front": (one, duration(timeout_seconds + MARGIN_SECONDS)), "front-batch": (many, NO_LIMIT)}
+    return [
+        {"name": name, "match": match, "route": [destination], "timeout": timeout, "retries": retries} for name, (match, timeout) in limits.items()
+    ]

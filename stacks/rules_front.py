@@ -1,0 +1,37 @@
+"""Rules between a model's front and the rest of the stack file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from components.core.faults import Fault
+from components.errors import PlatformError
+from serving.front.tensors import file_input
+from serving.model_config import model_names
+from stacks.models import manifest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stacks.config import ModelSpec, StackConfig
+
+
+def front_faults(config: StackConfig, name: str, model: ModelSpec) -> Iterator[Fault]:
+    """The model takes files, the front gives up before the route behind it does, and its objects have a name of their own."""
+    if model.front is None:
+        return
+    at: tuple[str, ...] = ("models", name, "front")
+    if (model.triton_name or name) in model_names():
+        try:
+            file_input(manifest_of(name, model).signature)
+        except PlatformError as error:
+            yield Fault(at, error.message, error.hint)
+    front, route = model.front.timeout_seconds, model.routing.timeout_seconds
+    if front > route:
+        reason = f"is above routing.timeoutSeconds {route:g}, the time limit of the front's own requests to the model"
+        yield Fault((*at, "timeoutSeconds"), reason, f"lower it to at most {route:g}, or raise routing.timeoutSeconds")
+    other = model.identity(name, config.cluster.namespace).front
+    if other in config.models:
+        yield Fault(
+            at, f"its objects are named {other}, and so are those of model {other!r}", "give that model another key, and its name in tritonName"
+        )
