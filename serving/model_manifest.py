@@ -11,6 +11,7 @@ from pydantic import Field, ValidationError, model_validator
 from components.core.spec import Spec
 from components.errors import ManifestError
 from serving.model_sources import FileSourceSpec
+from serving.model_steps import StepSpec
 
 MODELS_DIR = Path(__file__).resolve().parent / "models"
 
@@ -114,8 +115,9 @@ class ModelVersionSpec(Spec):
 
     version: Annotated[int, Field(ge=1)]
     description: str
-    files: Annotated[tuple[SourceFileSpec, ...], Sequence]
-    memory_mib: Annotated[int, Field(gt=0, description="Memory of one instance when loaded and busy.")]
+    files: Annotated[tuple[SourceFileSpec, ...], Field(strict=False, description="None for an ensemble, or where the code is all.")] = ()
+    steps: Annotated[tuple[StepSpec, ...], Field(strict=False, description="Of an ensemble, and of nothing else.")] = ()
+    memory_mib: Annotated[int, Field(ge=0, description="Memory of one instance when loaded and busy; of an ensemble none beside its steps'.")] = 0
     gpu_memory_mib: Annotated[
         int | None, Field(gt=0, description="GPU memory of one instance when loaded and busy; needed to serve it with instances of kind gpu.")
     ] = None
@@ -124,9 +126,16 @@ class ModelVersionSpec(Spec):
 class CheckSpec(Spec):
     """A request and its answer, tried on every version in the finished image: what cannot answer is not published."""
 
-    content: Annotated[str, Field(min_length=1, description="Value of the only input.")]
+    content: Annotated[str | None, Field(min_length=1, description="Value of the only input.")] = None
+    file: Annotated[str | None, Field(pattern=FILE_NAME.pattern, description="File below model.yaml's folder whose content is the value.")] = None
     output: Annotated[str, Field(description="Name of the output to compare.")]
     expected: Annotated[str, Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _value_is_given_once(self) -> Self:
+        if (self.content is None) == (self.file is None):
+            raise ValueError("set one of content and file, the value to ask with")
+        return self
 
 
 class ModelManifest(Spec):
@@ -140,8 +149,8 @@ class ModelManifest(Spec):
     signature: SignatureSpec
     decoupled: Annotated[bool, Field(description="Whether it may send any number of answers to a request; python only.")] = False
     parameters: Annotated[dict[str, str], Field(description="What its backend or its model.py is told, by name.")] = Field(default_factory=dict)
-    check: CheckSpec
-    load_budget_seconds: Annotated[int, Field(gt=0, description="Longest time from start to ready that is not a fault.")]
+    check: Annotated[CheckSpec | None, Field(description="Absent only for a model that is asked as a step of an ensemble.")] = None
+    load_budget_seconds: Annotated[int, Field(ge=0, description="Longest time from start to ready that is not a fault; 0 for an ensemble.")] = 0
     shared_memory_mib: Annotated[int, Field(ge=0, description="POSIX shared memory that one instance needs.")] = 0
     python_requirements: Annotated[tuple[str, ...], Field(strict=False, description="Distributions that model.py imports.")] = ()
     versions: Annotated[tuple[ModelVersionSpec, ...], Sequence]
@@ -154,12 +163,46 @@ class ModelManifest(Spec):
         return self
 
     @model_validator(mode="after")
+    def _versions_have_what_their_format_needs(self) -> Self:
+        ensemble = self.format == "ensemble"
+        if ensemble == (self.load_budget_seconds > 0):
+            raise ValueError(
+                f"loadBudgetSeconds {self.load_budget_seconds}: 0 for an ensemble, whose steps have budgets, and more for every other model"
+            )
+        for version in self.versions:
+            what = f"version {version.version} of format {self.format}"
+            if ensemble != bool(version.steps):
+                raise ValueError(f"{what}: steps {'are needed' if ensemble else 'belong to an ensemble'}")
+            if ensemble == (version.memory_mib > 0):
+                raise ValueError(
+                    f"{what}: memoryMib {version.memory_mib}: 0 for an ensemble, whose steps need memory, and more for every other model"
+                )
+            if version.files and ensemble:
+                raise ValueError(f"{what}: files belong to the models of its steps")
+            if not version.files and self.format not in ("ensemble", "python"):
+                raise ValueError(f"{what}: files are needed")
+        return self
+
+    @model_validator(mode="after")
     def _files_have_their_source(self) -> Self:
         for version in self.versions:
             for file in version.files:
                 if file.source.kind == "wheel" and self.wheel is None:
                     raise ValueError(f"file {file.name!r} of version {version.version} is taken from the model's wheel, and `wheel` names none")
         return self
+
+    @property
+    def check_value(self) -> bytes:
+        """What the check asks with; empty without a check. ManifestError for a file that cannot be read."""
+        if self.check is None:
+            return b""
+        if self.check.content is not None:
+            return self.check.content.encode()
+        path = MODELS_DIR / self.name / str(self.check.file)
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise ManifestError(f"model {self.name!r}: check.file {path} cannot be read: {error.strerror}", hint="put the file there") from error
 
     @property
     def version_numbers(self) -> tuple[int, ...]:

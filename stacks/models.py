@@ -8,8 +8,18 @@ from components.core.model_repository import NodeCache
 from components.core.rollout import Demand, ReplicaRange
 from components.inference.placement import PoolUse
 from components.inference.repository_manifest import CacheUse, RepositoryUse
-from components.inference.spec import LoadedModel, ModelFootprint, ModelVersion
-from serving.model_config import ImageVariant, ModelManifest, backend_of, model_manifest, render_config, warmup_files
+from components.inference.spec import NO_FOOTPRINT, LoadedModel, ModelFootprint, ModelVersion
+from serving.model_config import (
+    ImageVariant,
+    ModelManifest,
+    ServingSpec,
+    backend_of,
+    model_manifest,
+    part_serving,
+    render_config,
+    server_models,
+    warmup_files,
+)
 
 if TYPE_CHECKING:
     from stacks.config import ModelSpec, StackConfig
@@ -18,6 +28,11 @@ if TYPE_CHECKING:
 def manifest_of(name: str, model: ModelSpec) -> ModelManifest:
     """The published model behind the stack's `name`; ManifestError when there is none."""
     return model_manifest(model.triton_name or name)
+
+
+def parts_of(manifest: ModelManifest, version: int) -> tuple[tuple[ModelManifest, int], ...]:
+    """The models, with their versions, that a server of this version loads; ManifestError when it is not published or its steps do not fit together."""
+    return server_models(manifest, version, model_manifest)
 
 
 def served_versions(name: str, model: ModelSpec, variant: ImageVariant) -> tuple[ModelVersion, ...]:
@@ -59,34 +74,33 @@ def _node_cache(config: StackConfig, model: ModelSpec) -> NodeCache | None:
     return NodeCache(pool=pool, spec=spec) if spec is not None and model.repository.kind == "objectStore" else None
 
 
-def instances_per_pod(model: ModelSpec) -> int:
-    """Copies of the model that share a pod's memory: Triton counts instances of kind gpu for each GPU."""
-    return model.instances.per_pod(model.server.cpu_limit, model.server.gpus_per_replica)
-
-
 def _served(manifest: ModelManifest, model: ModelSpec, version: int, variant: ImageVariant) -> ModelVersion:
+    models = tuple(_loaded(part, model, part_serving(manifest, part, model), number, variant) for part, number in parts_of(manifest, version))
     return ModelVersion(
         version=version,
-        models=(_loaded(manifest, model, version, variant),),
+        models=models,
         replicas=ReplicaRange.of(model.server.replicas),
         server_arguments=() if model.rate_limiter is None else model.rate_limiter.server_arguments(),
     )
 
 
-def _loaded(manifest: ModelManifest, model: ModelSpec, version: int, variant: ImageVariant) -> LoadedModel:
+def _loaded(manifest: ModelManifest, model: ModelSpec, serving: ServingSpec, version: int, variant: ImageVariant) -> LoadedModel:
+    """One of the models of a server; `serving` is what the stack's `model` says as far as it concerns this one."""
     return LoadedModel(
         name=manifest.name,
-        config_pbtxt=render_config(manifest, version, model, variant, cpu_cores=model.server.cpu_limit),
+        config_pbtxt=render_config(manifest, version, serving, variant, cpu_cores=model.server.cpu_limit),
         version=version,
         size_bytes=sum(file.size_bytes for file in manifest.version(version).files),
-        footprint=ModelFootprint(
-            instances=instances_per_pod(model),
+        footprint=NO_FOOTPRINT
+        if manifest.format == "ensemble"
+        else ModelFootprint(
+            instances=serving.instances.per_pod(model.server.cpu_limit, model.server.gpus_per_replica),
             memory_mib=manifest.version(version).memory_mib,
             shared_memory_mib=manifest.shared_memory_mib,
             load_budget_seconds=manifest.load_budget_seconds,
             python_backend=backend_of(manifest.name, manifest.format, variant).python,
-            instances_per_gpu=model.instances.per_card(model.server.gpus_per_replica),
+            instances_per_gpu=serving.instances.per_card(model.server.gpus_per_replica),
             gpu_memory_mib=manifest.version(version).gpu_memory_mib,
         ),
-        warmup_files=warmup_files(manifest, model.warmup),
+        warmup_files=warmup_files(manifest, serving.warmup),
     )

@@ -10,7 +10,7 @@ from components.inference.plan import plan_versions
 from components.traffic.istio_manifest import external_host
 from serving.model_config import model_names
 from stacks.apps import apps_users
-from stacks.models import manifest_of, pool_use, repository_use, served_versions
+from stacks.models import manifest_of, parts_of, pool_use, repository_use, served_versions
 from stacks.rules_front import front_faults
 from stacks.rules_serving import model_faults
 
@@ -86,7 +86,7 @@ def _version_faults(name: str, model: ModelSpec) -> Iterator[Fault]:
     places = [((*at, "version"), model.version)] + ([] if model.canary is None else [((*at, "canary", "version"), model.canary.version)])
     for key, version in places:
         try:
-            manifest_of(name, model).version(version)
+            parts_of(manifest_of(name, model), version)
         except PlatformError as error:
             yield Fault(key, error.message, error.hint)
     if model.canary is not None and model.canary.version == model.version:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from components.core.faults import Fault
-from serving.model_config import serving_faults
-from stacks.models import manifest_of
+from serving.model_config import ensemble_faults, part_serving, serving_faults
+from stacks.models import manifest_of, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def model_faults(name: str, model: ModelSpec, variant: ImageVariant) -> Iterator[Fault]:
     """Faults of a model whose versions are published."""
     own = [
-        *serving_faults(manifest_of(name, model), model, variant),
+        *_serving_faults(name, model, variant),
         *_gpu_faults(model),
         *_cache_faults(model),
         *_sequence_faults(model),
@@ -26,6 +26,15 @@ def model_faults(name: str, model: ModelSpec, variant: ImageVariant) -> Iterator
     ]
     for fault in own:
         yield Fault(("models", name, *fault.keys), fault.reason, fault.way_out)
+
+
+def _serving_faults(name: str, model: ModelSpec, variant: ImageVariant) -> Iterator[Fault]:
+    """Misfits of every model that the servers load, each with what of the stack's words concerns it."""
+    served = manifest_of(name, model)
+    parts = {part.name: part for version in model.versions for part, _ in parts_of(served, version)}
+    yield from ensemble_faults(served, model)
+    for part in parts.values():
+        yield from serving_faults(part, part_serving(served, part, model), variant)
 
 
 def _gpu_faults(model: ModelSpec) -> Iterator[Fault]:

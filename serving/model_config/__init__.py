@@ -2,6 +2,7 @@
 
 from serving.model_config.backends import Backend, ImageVariant, backend_of
 from serving.model_config.batching import BatchingSpec, PrioritiesSpec, QueuePolicySpec
+from serving.model_config.ensemble import ensemble_faults, part_serving, server_models
 from serving.model_config.fit import serving_faults
 from serving.model_config.instances import InstancesSpec, RateLimiterSpec
 from serving.model_config.optimization import OptimizationSpec
@@ -37,12 +38,15 @@ __all__ = [
     "build_config",
     "config_message",
     "config_text",
+    "ensemble_faults",
     "load_manifest",
     "model_manifest",
     "model_names",
     "parse_config",
+    "part_serving",
     "read_config",
     "render_config",
+    "server_models",
     "serving_faults",
     "warmup_files",
 ]

@@ -10,6 +10,7 @@ from components.errors import ManifestError
 from serving.model_config.backends import ENSEMBLE, Backend, ImageVariant, backend_of
 from serving.model_config.batching_message import dynamic_batching
 from serving.model_config.datatypes import data_type
+from serving.model_config.ensemble import scheduling
 from serving.model_config.fit import serving_faults
 from serving.model_config.instances_message import instance_groups
 from serving.model_config.optimization_message import optimization
@@ -17,6 +18,7 @@ from serving.model_config.sequence_message import sequence_batching
 from serving.model_config.spec import ServingSpec
 from serving.model_config.warmup_message import model_warmup
 from serving.model_manifest import ModelManifest, SignatureSpec, TensorSpec
+from serving.model_steps import StepSpec
 
 # Of a ServerSpec that says nothing.
 DEFAULT_CPU_CORES = 2.0
@@ -32,6 +34,7 @@ class ModelFacts:
     signature: SignatureSpec
     decoupled: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)
+    steps: tuple[StepSpec, ...] = ()
 
 
 def render_config(manifest: ModelManifest, version: int, serving: ServingSpec, variant: ImageVariant, *, cpu_cores: float = DEFAULT_CPU_CORES) -> str:
@@ -47,7 +50,7 @@ def build_config(
     manifest: ModelManifest, version: int, serving: ServingSpec, variant: ImageVariant, *, cpu_cores: float = DEFAULT_CPU_CORES
 ) -> pb.ModelConfig:
     """The message behind `render_config`; the same errors."""
-    manifest.version(version)
+    published = manifest.version(version)
     for fault in serving_faults(manifest, serving, variant):
         key = ".".join(map(str, fault.keys))
         raise ManifestError(f"{key}: {fault.reason}" if key else fault.reason, fault.way_out, fault.keys)
@@ -58,6 +61,7 @@ def build_config(
         signature=manifest.signature,
         decoupled=manifest.decoupled,
         parameters=manifest.parameters,
+        steps=published.steps,
     )
     return config_message(facts, serving, cpu_cores=cpu_cores)
 
@@ -80,7 +84,10 @@ def config_message(facts: ModelFacts, serving: ServingSpec, *, cpu_cores: float)
     )
     if facts.versions:
         config.version_policy.specific.versions.extend(facts.versions)
-    if serving.sequence is not None:
+    if facts.backend == ENSEMBLE:
+        # An ensemble has no queue of its own: requests wait for each of its steps.
+        config.ensemble_scheduling.CopyFrom(scheduling(facts.steps))
+    elif serving.sequence is not None:
         config.sequence_batching.CopyFrom(sequence_batching(serving.sequence, signature.controls))
     elif serving.batching.has_batcher:
         config.dynamic_batching.CopyFrom(dynamic_batching(serving.batching))

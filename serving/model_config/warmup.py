@@ -69,7 +69,7 @@ def warmup_files(manifest: ModelManifest, warmup: tuple[WarmupSampleSpec, ...]) 
     """Files that Triton reads from <model>/warmup/, by name: BYTES are their length in four bytes, little-endian, and themselves."""
     if all(sample.inputs for sample in warmup):
         return {}
-    content = manifest.check.content.encode()
+    content = manifest.check_value
     return {CHECK_FILE: len(content).to_bytes(4, "little") + content}
 
 
@@ -78,7 +78,9 @@ def _check_faults(manifest: ModelManifest) -> Iterator[Fault]:
     [first, *others] = manifest.signature.inputs
     if others or first.datatype != "BYTES":
         yield Fault(("inputs",), "are required: the model's check sample is text for one input of BYTES, and its inputs are others", way_out)
-    elif len(manifest.check.content.encode()) > MAX_CHECK_BYTES:
+    elif not manifest.check_value:
+        yield Fault(("inputs",), f"are required: model {manifest.name!r} has no check sample", way_out)
+    elif len(manifest.check_value) > MAX_CHECK_BYTES:
         yield Fault(("inputs",), f"are required: the model's check sample has more than {MAX_CHECK_BYTES} bytes", way_out)
 
 

@@ -5,16 +5,14 @@ What needs onnxruntime (a transformation) is only written down here and done ins
 
 import json
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from google.protobuf import text_format
-from tritonclient.grpc import model_config_pb2 as pb
-
+from components.errors import ManifestError
 from serving.contract import CONFIG_FILE
-from serving.model_config import ImageVariant, ServingSpec, parse_config, render_config
-from serving.model_manifest import MODELS_DIR, ModelManifest, ModelVersionSpec
+from serving.model_config import ImageVariant, ServingSpec, render_config, server_models
+from serving.model_manifest import MODELS_DIR, CheckSpec, ModelManifest, ModelVersionSpec
 from serving.repository.sources import Wheels, write_source
 
 REPOSITORY = "models"
@@ -29,7 +27,7 @@ def stage_repository(manifests: Iterable[ModelManifest], wheels: Wheels, target:
     for manifest in manifests:
         default = render_config(manifest, manifest.version_numbers[0], ServingSpec(), variant)
         (target / REPOSITORY / manifest.name / CONFIG_FILE).write_text(default, encoding="utf-8")
-        _stage_check(manifest, default, target / CHECKS / manifest.name)
+    _stage_checks(manifests, variant, target / CHECKS)
     (target / TRANSFORMATIONS).write_text(json.dumps(transformations, indent=1), encoding="utf-8")
 
 
@@ -56,22 +54,39 @@ def _write_version(manifest: ModelManifest, version: ModelVersionSpec, wheels: W
         write_source(manifest, file, wheels, directory / file.name)
 
 
-def _stage_check(manifest: ModelManifest, config: str, directory: Path) -> None:
-    """A config that loads every version, and one request for each with the answer it must give."""
-    directory.mkdir(parents=True)
-    message = parse_config(config)
-    message.version_policy.CopyFrom(pb.ModelVersionPolicy(all=pb.ModelVersionPolicy.All()))
-    (directory / CONFIG_FILE).write_text(text_format.MessageToString(message), encoding="utf-8")
-    (directory / "check.json").write_text(json.dumps(_check(manifest), indent=1), encoding="utf-8")
+def _stage_checks(manifests: list[ModelManifest], variant: ImageVariant, target: Path) -> None:
+    """Per version that is asked, what a server of it needs beside the repository: the configs of exactly its models, the request and its answer."""
+    asked: set[tuple[str, int]] = set()
+    known = {manifest.name: manifest for manifest in manifests}
+    for manifest in manifests:
+        if manifest.check is None:
+            continue
+        for version in manifest.version_numbers:
+            models = server_models(manifest, version, known.__getitem__)
+            asked |= {(model.name, number) for model, number in models}
+            folder = target / f"{manifest.name}-{version}"
+            for model, number in models:
+                (folder / REPOSITORY / model.name).mkdir(parents=True)
+                config = render_config(model, number, ServingSpec(), variant)
+                (folder / REPOSITORY / model.name / CONFIG_FILE).write_text(config, encoding="utf-8")
+            (folder / "value").write_bytes(manifest.check_value)
+            (folder / "check.json").write_text(json.dumps(_check(manifest, manifest.check, version, models), indent=1), encoding="utf-8")
+    silent = [f"{manifest.name} {version}" for manifest in manifests for version in manifest.version_numbers if (manifest.name, version) not in asked]
+    if silent:
+        raise ManifestError(
+            f"nothing asks these model versions, so nothing would prove that they work in the image: {', '.join(silent)}",
+            hint="add `check` to model.yaml, or make the version a step of an ensemble that has one",
+        )
 
 
-def _check(manifest: ModelManifest) -> dict[str, Any]:
+def _check(manifest: ModelManifest, check: CheckSpec, version: int, models: Sequence[tuple[ModelManifest, int]]) -> dict[str, Any]:
     (tensor,) = manifest.signature.inputs
-    shape = [1 if size == -1 else size for size in tensor.dims]
     return {
-        "versions": list(manifest.version_numbers),
-        "request": {"inputs": [{"name": tensor.name, "datatype": tensor.datatype, "shape": shape, "data": [manifest.check.content]}]},
-        "output": manifest.check.output,
-        "expected": manifest.check.expected,
-        "ready_seconds": manifest.load_budget_seconds,
+        "model": manifest.name,
+        "version": version,
+        "load": {model.name: number for model, number in models},
+        "input": {"name": tensor.name, "datatype": tensor.datatype, "shape": [1 if size == -1 else size for size in tensor.dims]},
+        "output": check.output,
+        "expected": check.expected,
+        "ready_seconds": sum(model.load_budget_seconds for model, _ in models),
     }

@@ -29,8 +29,8 @@ class Buildah:
         return subprocess.run(self.command("inspect", "--type", "image", ref), capture_output=True, check=False).returncode == 0
 
     def build(self, ref: str, containerfile: Path, context: Path, base: str | None) -> None:
-        """Build `ref`; chroot isolation needs neither a runtime nor namespaces, and so runs inside containers too."""
-        arguments = ["build", "--isolation", "chroot", "--layers", "--tag", ref, "--file", str(containerfile)]
+        """Build `ref`, which the Containerfile may read as the argument REF; chroot isolation needs neither a runtime nor namespaces, and so runs inside containers too."""
+        arguments = ["build", "--isolation", "chroot", "--layers", "--tag", ref, "--file", str(containerfile), "--build-arg", f"REF={ref}"]
         if base is not None:
             arguments += ["--build-arg", f"BASE={base}"]
         # Only a base of a registry, by digest, is fetched; ours are in the store or missing.

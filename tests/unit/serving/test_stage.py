@@ -54,14 +54,23 @@ def test_only_the_quantised_version_is_to_be_transformed(wheel, tmp_path):
     assert listing == [{"path": "magika/2/model.onnx", "transformation": "quantise-dynamic-int8"}]
 
 
-def test_the_default_config_loads_the_first_version_and_the_check_loads_all(wheel, tmp_path):
+def test_the_default_config_loads_the_first_version_and_every_version_is_asked(wheel, tmp_path):
     path, manifest = wheel
     stage_repository([manifest], lambda _: path, tmp_path / "out")
     default = parse_config((tmp_path / "out" / "models" / "magika" / "config.pbtxt").read_text())
-    check = parse_config((tmp_path / "out" / "checks" / "magika" / "config.pbtxt").read_text())
     assert list(default.version_policy.specific.versions) == [1]
-    assert check.version_policy.HasField("all")
-    assert json.loads((tmp_path / "out" / "checks" / "magika" / "check.json").read_text())["expected"] == "python"
+    for version in (1, 2):
+        folder = tmp_path / "out" / "checks" / f"magika-{version}"
+        assert list(parse_config((folder / "models" / "magika" / "config.pbtxt").read_text()).version_policy.specific.versions) == [version]
+        check = json.loads((folder / "check.json").read_text())
+        assert (check["load"], check["version"], check["expected"]) == ({"magika": version}, version, "python")
+        assert (folder / "value").read_bytes().startswith(b"#!/usr/bin/env python3")
+
+
+def test_a_version_that_nothing_asks_stops_the_build(wheel, tmp_path):
+    path, manifest = wheel
+    with pytest.raises(ManifestError, match=r"nothing asks these model versions.*: magika 1, magika 2"):
+        stage_repository([manifest.model_copy(update={"check": None})], lambda _: path, tmp_path / "out")
 
 
 def test_a_file_with_another_hash_stops_the_build_and_both_hashes_are_named(wheel, tmp_path):
