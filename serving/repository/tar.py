@@ -7,7 +7,7 @@ import io
 import json
 import tarfile
 from contextlib import contextmanager
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 
 from serving.repository.checksums import CHECKSUMS, FileEntry, VersionRef, hash_of, mismatch
 from serving.repository.errors import AbsentError, RepositoryError
@@ -31,8 +31,8 @@ class TarStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._tar = tarfile.open(path, "r:")  # noqa: SIM115  lives as long as the store
-            self._members = {member.name: member for member in self._tar.getmembers() if member.isfile()}
+            with tarfile.open(path, "r:") as tar:
+                self._members = {member.name: member for member in tar.getmembers() if member.isfile()}
         except FileNotFoundError:
             raise AbsentError(f"{path} does not exist", hint="correct the path") from None
         except (OSError, tarfile.TarError) as error:
@@ -43,9 +43,6 @@ class TarStore:
     def place(self) -> str:
         return str(self.path)
 
-    def close(self) -> None:
-        self._tar.close()
-
     def versions(self) -> list[VersionRef]:
         return sorted(self._index)
 
@@ -54,21 +51,17 @@ class TarStore:
 
     @contextmanager
     def open(self, ref: VersionRef, name: str, offset: int = 0) -> Iterator[IO[bytes]]:
-        with self._opened(f"{ref}/{name}") as stream:
-            stream.seek(offset)
+        with self._opened(f"{ref}/{name}", offset) as stream:
             yield stream
 
     @contextmanager
-    def _opened(self, name: str) -> Iterator[IO[bytes]]:
+    def _opened(self, name: str, offset: int = 0) -> Iterator[IO[bytes]]:
         if name not in self._members:
             raise AbsentError(f"{self.path} holds no {name}", hint=DAMAGED_HINT)
-        try:
-            stream = self._tar.extractfile(self._members[name])
-            assert stream is not None  # noqa: S101  a regular file always has one
-            with stream:
-                yield stream
-        except (OSError, tarfile.TarError) as error:
-            raise RepositoryError(f"{self.path}: {name}: {error}", hint=DAMAGED_HINT) from error
+        member = self._members[name]
+        with self.path.open("rb") as stream:
+            stream.seek(member.offset_data + offset)
+            yield cast("IO[bytes]", _Slice(stream, member.size - offset))
 
     def _check_index(self) -> None:
         try:
@@ -111,6 +104,18 @@ def _write_members(tar: tarfile.TarFile, store: Store, listings: Mapping[Version
                 _add(tar, f"{ref}/{name}", reader, entry.size_bytes)
                 if damage := mismatch(f"{store.place}/{ref}/{name}", entry, *reader.rest()):
                     raise damage
+
+
+class _Slice:
+    """The next `left` bytes of a stream."""
+
+    def __init__(self, stream: IO[bytes], left: int) -> None:
+        self._stream, self._left = stream, left
+
+    def read(self, size: int = -1) -> bytes:
+        chunk = self._stream.read(self._left if size < 0 else min(size, self._left))
+        self._left -= len(chunk)
+        return chunk
 
 
 class _Hashing:
