@@ -235,3 +235,13 @@ def test_a_value_of_any_length_leaves_the_message_readable() -> None:
     text = refusal(changed("models.magika.version", "9" * 5000))
     assert "(5002 characters)" in text
     assert len(text) < 1000
+
+
+def test_a_model_from_elsewhere_needs_the_image_of_the_apps_where_a_registry_serves_images() -> None:
+    text = refusal(changed("models.magika.repository", {"kind": "volume", "claim": "models"}, stack="prod"), "prod")
+    assert "images.apps: required in prod by a model whose repository is not the serving image" in text
+    assert "pulumi config set --path images.apps" in text
+
+
+def test_a_repository_of_an_unknown_kind_lists_those_there_are() -> None:
+    assert "image" in refusal(changed("models.magika.repository", {"kind": "ftp"}))

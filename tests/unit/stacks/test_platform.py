@@ -118,3 +118,38 @@ def test_outputs_tell_where_each_model_is_and_who_gets_what() -> None:
             "models": {"magika": {"host": "magika.inference.test", "versions": [1, 2], "weights": {"v1": 90, "v2": 10}}},
         }
     ]
+
+
+STORE = {"kind": "objectStore", "bucket": "models", "endpoint": "http://10.0.0.1:9000", "serviceAccountAnnotations": {"example.com/role": "reader"}}
+
+
+def fetching(**cluster: Any) -> dict[str, Any]:
+    """The local stack with its model in an object store."""
+    config = changed("models.magika.repository", STORE)
+    config["inference-platform:cluster"] = {**config["inference-platform:cluster"], **cluster}
+    config["inference-platform:images"] = {"apps": "registry.example.com/apps:1"}
+    return config
+
+
+def test_a_model_from_an_object_store_is_fetched_by_the_image_of_the_apps_under_a_role_of_its_own() -> None:
+    recording = built(fetching())
+    for deployment in (recording.one("Deployment", "magika-v1"), recording.one("Deployment", "magika-v2")):
+        [init] = deployment.inputs["spec"]["template"]["spec"]["initContainers"]
+        assert init["image"] == "registry.example.com/apps:1"
+        assert init["args"][-1] == f"magika/{deployment.inputs['metadata']['name'][-1]}"
+    assert recording.one("ServiceAccount", "magika").inputs["metadata"]["annotations"] == {"example.com/role": "reader"}
+    assert recording.of_type("ModelCache") == []
+
+
+def test_a_cache_of_the_nodes_is_there_before_the_pods_that_use_it() -> None:
+    recording = built(fetching(modelCache={"path": "/var/lib/models", "sizeGib": 1}))
+    claim = recording.one("PersistentVolumeClaim")
+    assert claim.urn in recording.one("Deployment", "magika-v1").dependencies
+    [volume] = [v for v in recording.one("Deployment", "magika-v1").inputs["spec"]["template"]["spec"]["volumes"] if v["name"] == "model-cache"]
+    assert volume["persistentVolumeClaim"]["claimName"] == claim.inputs["metadata"]["name"]
+
+
+def test_a_cache_that_no_model_uses_is_not_made() -> None:
+    config = document()
+    config["inference-platform:cluster"]["modelCache"] = {"path": "/var/lib/models", "sizeGib": 1}
+    assert built(config).of_type("ModelCache") == []
