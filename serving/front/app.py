@@ -5,12 +5,12 @@ from typing import Annotated, Any
 
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from serving.contract import FRONT_LIVE_PATH, FRONT_READY_PATH
 from serving.front.batch import BatchResponse
-from serving.front.documents import BATCH_BODY, FAULTS, FILE_BODY, PREDICTION
+from serving.front.documents import BATCH_ANSWER, BATCH_BODY, FAULTS, FILE_BODY, PREDICTION
 from serving.front.faults import RequestFault, bad_request
 from serving.front.observed import Observed, fault_response
 from serving.front.options import Options, options
@@ -41,7 +41,7 @@ def create_app(front: Front) -> FastAPI:
         check_model(front, model)
         return await answer(request, wishes)
 
-    @app.post("/v1/models/{model}/batch", openapi_extra=BATCH_BODY, response_class=BatchResponse, summary="Predict for many items")
+    @app.post("/v1/models/{model}/batch", openapi_extra=BATCH_BODY, response_class=Response, responses=BATCH_ANSWER, summary="Predict for many items")
     async def predict_batch(model: str, request: Request, wishes: Wishes) -> BatchResponse:
         check_model(front, model)
         refuse_compressed(request)

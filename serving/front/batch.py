@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from http import HTTPStatus
-from typing import Any
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -35,7 +34,6 @@ class BatchResponse(Response):
         super().__init__()
         del self.headers["content-length"]
         self._front, self._request, self._wishes = front, request, wishes
-        self._interrupted = False
         self._started = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002  the request reads
@@ -47,12 +45,18 @@ class BatchResponse(Response):
                 await send({"type": "http.response.body", "body": lines, "more_body": True})
 
         with self._front.streams.seat():
-            run = BatchRun(self._front, self._call, write)
-            faults = await _outcome(run, self._items())
-            if faults and not self._started:
-                raise faults[0]
+            run, gone = BatchRun(self._front, self._call, write), False
+            try:
+                await run.run(self._items())
+            except* (ClientDisconnect, TimeoutError):
+                # Raised here it would be in a group again.
+                gone = True
+            if gone:
+                raise ClientDisconnect
+            if run.fault and not self._started:
+                raise run.fault
             self._request.state.note.update(items=run.tally.items, failed=run.tally.failed)
-            await write(self._end(run, faults))
+            await write(_end(run))
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     def _call(self) -> Call:
@@ -67,46 +71,28 @@ class BatchResponse(Response):
         return json_items(self._chunks(), limit)
 
     async def _chunks(self) -> AsyncIterator[bytes]:
-        """The body until its end, or until this pod drains: what has been read is answered, the sender goes on elsewhere from there."""
+        """The body until its end. RequestFault when this pod drains, or nothing comes any more: what has been read is answered all the same."""
         stream = aiter(self._request.stream())
         drained = asyncio.ensure_future(self._front.draining.wait())
         try:
             while True:
                 step = asyncio.ensure_future(anext(stream, None))
-                done, _ = await asyncio.wait({step, drained}, timeout=STALL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if step not in done:
+                await asyncio.wait({step, drained}, timeout=STALL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                if not step.done():
                     step.cancel()
                     await asyncio.gather(step, return_exceptions=True)
-                    self._interrupted = True
-                    if drained in done:
-                        return
-                    raise RequestFault(HTTPStatus.REQUEST_TIMEOUT, "request_timeout", f"nothing was sent for {STALL_SECONDS:g} s")
-                chunk = step.result()
-                if chunk is None:
+                    raise draining() if drained.done() else RequestFault(HTTPStatus.REQUEST_TIMEOUT, "request_timeout", "nothing more was sent")
+                if (chunk := step.result()) is None:
                     return
                 yield chunk
         finally:
             drained.cancel()
 
-    def _end(self, run: BatchRun, faults: list[RequestFault]) -> bytes:
-        end: dict[str, Any] = {"items": run.tally.items, "failed": run.tally.failed, "complete": not (self._interrupted or faults)}
-        if self._front.draining.is_set() and self._interrupted:
-            faults = [RequestFault(HTTPStatus.SERVICE_UNAVAILABLE, "draining", "this pod is on its way out; send the rest again", 1)]
-        if faults:
-            end["error"] = faults[0].body()
-        return json.dumps({"end": end}).encode() + b"\n"
+
+def draining() -> RequestFault:
+    return RequestFault(HTTPStatus.SERVICE_UNAVAILABLE, "draining", "this pod is on its way out; send the rest again", 1)
 
 
-async def _outcome(run: BatchRun, items: AsyncIterator[Item]) -> list[RequestFault]:
-    """Run to the end; the faults of the request as a whole, where it has any. Raises ClientDisconnect when the caller hung up."""
-    faults: list[RequestFault] = []
-    gone = False
-    try:
-        await run.run(items)
-    except* RequestFault as group:
-        faults += [fault for fault in group.exceptions if isinstance(fault, RequestFault)]
-    except* (ClientDisconnect, TimeoutError):
-        gone = True
-    if gone:
-        raise ClientDisconnect
-    return faults
+def _end(run: BatchRun) -> bytes:
+    fault = {} if run.fault is None else {"error": run.fault.body()}
+    return json.dumps({"end": {"items": run.tally.items, "failed": run.tally.failed, "complete": run.fault is None, **fault}}).encode() + b"\n"

@@ -29,6 +29,16 @@ PREDICTION: dict[int | str, dict[str, Any]] = {
         "content": {"application/json": {"example": {"model": "magika", "version": "1", "request_id": "7f3a", "outputs": {"label": "python"}}}},
     }
 }
+BATCH_ANSWER: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "One line per item, and a last one that says whether all were read.",
+        "content": {
+            "application/x-ndjson": {
+                "example": '{"index": 0, "id": "a", "version": "1", "outputs": {"label": "txt"}}\n{"end": {"items": 1, "failed": 0, "complete": true}}\n'
+            }
+        },
+    }
+}
 _FAULT = {"error": {"code": "queue_full", "message": "16 requests are at the model and 64 wait", "retryable": True, "request_id": "7f3a"}}
 _REASONS = {
     400: "The body, a parameter or a header cannot be used.",

@@ -77,5 +77,7 @@ async def run(settings: FrontSettingsSpec) -> None:
 def set_up_logs() -> None:
     """Access lines are JSON on standard output, everything else goes to standard error."""
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(levelname)s %(name)s: %(message)s")
+    # It tells the bytes at which a body is wrong.
+    logging.getLogger("python_multipart").setLevel(logging.ERROR)
     ACCESS_LOG.addHandler(logging.StreamHandler(sys.stdout))
     ACCESS_LOG.propagate = False

@@ -40,9 +40,13 @@ class BatchRun:
         self._next: Item | None = None
         self._held = 0
         self.tally = Tally()
+        self.fault: RequestFault | None = None
 
     async def run(self, items: AsyncIterator[Item]) -> None:
-        """Until the last answer is written. What reading or writing raises comes through, the rest is cancelled."""
+        """Until the last answer is written. A fault of the request as a whole ends the reading and stays in `fault`.
+
+        What else reading or writing raises comes through as a group, and what is under way is cancelled.
+        """
         try:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._read(items))
@@ -54,11 +58,14 @@ class BatchRun:
             self._give_back(self._held)
 
     async def _read(self, items: AsyncIterator[Item]) -> None:
-        async for item in items:
-            if isinstance(item.content, bytes):
-                await self._front.memory.take(len(item.content))
-                self._held += len(item.content)
-            await self._arrived.put(item)
+        try:
+            async for item in items:
+                if isinstance(item.content, bytes):
+                    await self._front.memory.take(len(item.content))
+                    self._held += len(item.content)
+                await self._arrived.put(item)
+        except RequestFault as fault:
+            self.fault = fault
         await self._arrived.put(None)
 
     async def _ask(self, tasks: asyncio.TaskGroup) -> None:

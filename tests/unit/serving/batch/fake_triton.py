@@ -25,6 +25,7 @@ class FakeTriton:
         self.sizes: list[int] = []
         self.priorities: list[int] = []
         self.requests = 0
+        self.seen: list[tuple[pb.ModelInferRequest, dict[str, str]]] = []
         self.faults: Callable[[list[bytes]], None] = lambda _: None
         self.on_request: Callable[[int], None] = lambda _: None
         self.delay_seconds: Callable[[], float] = lambda: 0.0
@@ -38,6 +39,12 @@ class FakeTriton:
     async def infer(self, request: pb.ModelInferRequest, context: "grpc.aio.ServicerContext[object, object]") -> pb.ModelInferResponse:
         self.requests += 1
         self.on_request(self.requests)
+        self.seen.append(
+            (
+                pb.ModelInferRequest.FromString(request.SerializeToString()),
+                {name: value for name, value in context.invocation_metadata() or () if isinstance(value, str)},
+            )
+        )
         contents = unpack(request.raw_input_contents[0])
         self.sizes.append(len(contents))
         self.priorities.append(request.parameters["priority"].uint64_param)

@@ -1,0 +1,46 @@
+"""What a front is told, and what it says when that cannot be."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from components.errors import ConfigError
+from serving.front.settings import load_settings
+from tests.unit.serving.front.house import settings
+
+
+def document(**changes):
+    return {**settings().model_dump(mode="json", by_alias=True), **changes}
+
+
+def test_the_document_that_a_stack_writes_is_read_back_equal(tmp_path):
+    file = tmp_path / "front.json"
+    file.write_text(json.dumps(document()))
+    assert load_settings(file) == settings()
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"port": "80"}, "port: Input should be a valid integer"),
+        ({"prot": 80}, "prot: Extra inputs are not permitted"),
+        ({"bodyMemoryMib": 1, "limits": {"maxRequestMib": 2}}, "bodyMemoryMib 1 cannot hold one request of maxRequestMib 2"),
+        ({"model": {**document()["model"], "address": "nowhere"}}, "model.address"),
+    ],
+)
+def test_a_document_with_a_fault_names_file_key_and_reason(tmp_path, changes, reason):
+    file = tmp_path / "front.json"
+    file.write_text(json.dumps(document(**changes)))
+    with pytest.raises(ConfigError, match="front.json") as refused:
+        load_settings(file)
+    assert reason in str(refused.value)
+
+
+def test_a_document_that_is_not_there_ends_the_process_with_a_sentence(tmp_path):
+    command = [sys.executable, "-m", "serving.front", str(tmp_path / "none.json")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "none.json: No such file or directory" in done.stderr
+    assert "Traceback" not in done.stderr
