@@ -33,7 +33,7 @@ def test_the_document_that_a_stack_writes_is_read_back_equal(tmp_path):
 def test_a_document_with_a_fault_names_file_key_and_reason(tmp_path, changes, reason):
     file = tmp_path / "front.json"
     file.write_text(json.dumps(document(**changes)))
-    with pytest.raises(ConfigError, match="front.json") as refused:
+    with pytest.raises(ConfigError, match=r"front\.json") as refused:
         load_settings(file)
     assert reason in str(refused.value)
 
