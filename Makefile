@@ -84,8 +84,8 @@ e2e: venv ## the platform on a real local Kubernetes
 test: venv ## every test tier; says how many tests of which tier ran
 	@$(PY) -m tools.test all
 
-bench: venv ## measure; results to docs/bench
-	@$(PY) -m tools.test bench
+bench: venv ## measure; results to docs/bench (PART=serving needs no cluster, PART=platform brings one up)
+	@$(PY) -m tools.test $(call quoted,bench$(if $(PART),-$(PART)))
 
 schema: venv ## regenerate stacks/schema.json
 	@$(PY) -m stacks.schema

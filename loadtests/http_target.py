@@ -1,21 +1,24 @@
 """Triton over HTTP/1.1."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 
 from loadtests.address import OwnAddress
 from loadtests.http_client import BrokenError, HttpClient, post
-from loadtests.payloads import Document, Signature, http_binary, judge, read_http
+from loadtests.payloads import Document, HttpRequest, Signature, http_binary, judge, read_http
 from loadtests.samples import DETAIL_MAX, Answer, ErrorKind
 from loadtests.target import Send
 from serving.contract import JSON_LENGTH_HEADER
 
 
+Form = Callable[[Signature, Document, int | None], HttpRequest]
+
+
 @dataclass(frozen=True, kw_only=True)
 class HttpTarget:
-    """Sends the documents in turn. `authority` is the Host header, by which a gateway chooses the route."""
+    """Sends the documents in turn, in one of the forms of `payloads`. `authority` is the Host header, by which a gateway chooses the route."""
 
     name: str
     address: OwnAddress
@@ -23,6 +26,7 @@ class HttpTarget:
     signature: Signature
     documents: tuple[Document, ...]
     version: int | None = None
+    form: Form = http_binary
 
     protocol = "http"
 
@@ -41,7 +45,7 @@ class HttpTarget:
             client.close()
 
     def _request(self, document: Document) -> bytes:
-        request = http_binary(self.signature, document, self.version)
+        request = self.form(self.signature, document, self.version)
         return post(request.path, self.authority, request.headers, request.body)
 
     async def _ask(self, client: HttpClient, request: bytes, document: Document) -> Answer:

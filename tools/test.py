@@ -110,8 +110,16 @@ def e2e(tally: Tally) -> None:
     on_platform(tally, lambda: tally.pytest("e2e", ("e2e",), "-m", "e2e"))
 
 
-def bench(tally: Tally) -> None:
-    on_platform(tally, lambda: tally.command("bench", [str(BIN / "python"), "-m", "tools.bench"]))
+def bench_serving(tally: Tally) -> None:
+    _bench(tally, "serving")
+
+
+def bench_platform(tally: Tally) -> None:
+    on_platform(tally, lambda: _bench(tally, "platform"))
+
+
+def _bench(tally: Tally, part: str) -> None:
+    tally.command(f"bench {part}", [str(BIN / "python"), "-m", "tools.bench", "--part", part])
 
 
 def on_platform(tally: Tally, work: Callable[[], None]) -> None:
@@ -136,7 +144,9 @@ STAGES: dict[str, tuple[Callable[[Tally], None], ...]] = {
     "preview": (toolchain, preview),
     "serving": (serving,),
     "e2e": (e2e,),
-    "bench": (bench,),
+    "bench": (bench_serving, bench_platform),
+    "bench-serving": (bench_serving,),
+    "bench-platform": (bench_platform,),
     "all": (toolchain, check, preview, serving, e2e),
 }
 

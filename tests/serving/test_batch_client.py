@@ -9,10 +9,10 @@ import time
 from collections import Counter
 
 import pytest
-from tritonclient.grpc import model_config_pb2
 
 from serving.batch.__main__ import Exit, main
-from tools.bench.serving_models import fixed_cost_config, write_model
+from serving.model_config import BatchingSpec, InstancesSpec, PrioritiesSpec, ServingSpec
+from tools.bench.serving_models import fixed_cost, write_models
 from tools.paths import REPO
 from tools.triton_process import TritonProcess
 
@@ -27,9 +27,8 @@ SEED = 7
 def echo_server(tmp_path_factory):
     """A model of 10 ms a call, batches of 8, two priority levels."""
     repository = tmp_path_factory.mktemp("models")
-    config = fixed_cost_config("echo", cost_ms=10, max_batch=8)
-    config.dynamic_batching.CopyFrom(model_config_pb2.ModelDynamicBatching(priority_levels=2, default_priority_level=1))
-    write_model(repository, config)
+    batching = BatchingSpec(max_batch_size=8, priorities=PrioritiesSpec(levels=2))
+    write_models(repository, fixed_cost("echo", ServingSpec(batching=batching, instances=InstancesSpec(count=1)), cost_ms=10))
     with TritonProcess(repository=repository, log=tmp_path_factory.mktemp("log") / "triton.log") as triton:
         triton.wait_ready()
         yield triton

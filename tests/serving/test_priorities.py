@@ -7,9 +7,10 @@ import urllib.request
 
 import numpy as np
 import pytest
-from tritonclient.grpc import InferenceServerClient, InferInput, model_config_pb2
+from tritonclient.grpc import InferenceServerClient, InferInput
 
-from tools.bench.serving_models import fixed_cost_config, write_model
+from serving.model_config import BatchingSpec, InstancesSpec, PrioritiesSpec, ServingSpec
+from tools.bench.serving_models import fixed_cost, write_models
 from tools.triton_process import TritonProcess
 
 pytestmark = pytest.mark.serving
@@ -23,9 +24,8 @@ PENDING = re.compile(r'^nv_inference_pending_request_count\{model="slow",version
 def slow_server(tmp_path_factory):
     """One instance that answers one request in 50 ms, with two priority levels."""
     repository = tmp_path_factory.mktemp("models")
-    config = fixed_cost_config("slow", cost_ms=50, max_batch=1)
-    config.dynamic_batching.CopyFrom(model_config_pb2.ModelDynamicBatching(priority_levels=2, default_priority_level=NORMAL))
-    write_model(repository, config)
+    batching = BatchingSpec(max_batch_size=1, priorities=PrioritiesSpec(levels=2, default=NORMAL))
+    write_models(repository, fixed_cost("slow", ServingSpec(batching=batching, instances=InstancesSpec(count=1)), cost_ms=50))
     with TritonProcess(repository=repository, log=tmp_path_factory.mktemp("log") / "triton.log") as triton:
         triton.wait_ready()
         yield triton
@@ -33,7 +33,8 @@ def slow_server(tmp_path_factory):
 
 def pending(triton):
     with urllib.request.urlopen(triton.metrics) as answer:  # noqa: S310  our own http address
-        return int(PENDING.search(answer.read().decode()).group(1))
+        [number] = PENDING.findall(answer.read().decode())
+    return int(number)
 
 
 def wait_pending(triton, number):

@@ -4,16 +4,19 @@ import json
 import os
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tools.paths import REPO, content_key
 
 # What the figures depend on; the key of their contents tells whether a result is about the code at hand.
 INPUT_FOLDERS = ("components", "stacks", "serving", "loadtests", "tools")
 INPUT_SUFFIXES = (".py", ".yaml", ".mod", ".sum", ".go")
+JSON_FILE = "results.json"
+TITLE = f"# Measured\n\nWritten by `make bench`, a part at a time; the values themselves are in `{JSON_FILE}`. Compare within a part only.\n"
 EXTRA_INPUTS = ("requirements.txt", "serving/Containerfile")
 
 
@@ -57,8 +60,8 @@ class Machine:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Results:
-    """All figures of one run; `notes` say what a reader must know to compare them."""
+class Part:
+    """The figures of one run; `notes` say what a reader must know to compare them."""
 
     figures: tuple[Figure, ...]
     machine: Machine
@@ -67,16 +70,16 @@ class Results:
     inputs: str
     taken: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
 
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), indent=2) + "\n"
+    @classmethod
+    def parse(cls, content: Mapping[str, Any]) -> "Part":
+        """What `asdict` made of a part, read back."""
+        figures = tuple(Figure(name=figure["name"], unit=figure["unit"], values=tuple(figure["values"])) for figure in content["figures"])
+        rest = {**content, "figures": figures, "machine": Machine(**content["machine"]), "notes": tuple(content["notes"])}
+        return cls(**rest)
 
     def to_markdown(self) -> str:
         where = self.machine
         lines = [
-            "# Measured",
-            "",
-            "Written by `make bench`; the values themselves are in `results.json`.",
-            "",
             "| figure | median | range | runs |",
             "|---|---|---|---|",
             *(figure.row() for figure in self.figures),
@@ -89,10 +92,17 @@ class Results:
         ]
         return "\n".join(lines) + "\n"
 
-    def write(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "results.json").write_text(self.to_json(), encoding="utf-8")
-        (folder / "README.md").write_text(self.to_markdown(), encoding="utf-8")
+
+def write_part(folder: Path, name: str, part: Part) -> None:
+    """Write results.json and README.md with `part` under its name; the other parts stay as they are, each with its own time, machine and inputs."""
+    file = folder / JSON_FILE
+    before = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    parts = {**{key: Part.parse(content) for key, content in before.items()}, name: part}
+    order = sorted(parts)
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({key: asdict(parts[key]) for key in order}, indent=2) + "\n", encoding="utf-8")
+    text = [TITLE, *(f"## {key}\n\n{parts[key].to_markdown()}" for key in order)]
+    (folder / "README.md").write_text("\n".join(text), encoding="utf-8")
 
 
 def inputs_key(repository: Path = REPO) -> str:

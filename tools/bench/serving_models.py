@@ -1,40 +1,78 @@
 """Models of the benchmark and of tests that need a cost they can rely on: repositories for a Triton of the harness."""
 
 import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2 as pb
 
 from loadtests.payloads import Signature
-from serving.contract import CONFIG_FILE
+from serving.contract import CONFIG_FILE, REPOSITORY_PATH
+from serving.model_config import ModelFacts, ServingSpec, SignatureSpec, backend_of, build_config, config_message, config_text, warmup_files
+from serving.model_manifest import TensorSpec, model_manifest
+from tools.triton_process import serving_rootfs
 
 FIXED_COST = Path(__file__).parent / "models" / "fixed_cost" / "model.py"
+WARM_UP_FOLDER = "warmup"
+CPU_CORES = 2.0
+
+
+@dataclass(frozen=True)
+class Served:
+    """A model in a repository: its config, the directory its versions come from (None: the fixed-cost model), and its warm-up files."""
+
+    config: pb.ModelConfig
+    source: Path | None = None
+    warmup: Mapping[str, bytes] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return str(self.config.name)
 
 
 def signature(model: str) -> Signature:
-    """Of every fixed-cost model."""
+    """Of every model here: one file in, its class out."""
     return Signature(model, "content", "label")
 
 
-def fixed_cost_config(name: str, *, cost_ms: float, max_batch: int, first_ms: float = 0) -> pb.ModelConfig:
-    """The config of a model whose every call takes `cost_ms`, the first one `first_ms` more; one instance, no batching of different requests."""
-    return pb.ModelConfig(
+def fixed_cost(name: str, serving: ServingSpec, *, cost_ms: float) -> Served:
+    """A model whose every call takes `cost_ms`, whatever is in it."""
+    facts = ModelFacts(
         name=name,
-        backend="python",
-        max_batch_size=max_batch,
-        input=[pb.ModelInput(name="content", data_type=pb.TYPE_STRING, dims=[1])],
-        output=[pb.ModelOutput(name="call", data_type=pb.TYPE_INT64, dims=[1]), pb.ModelOutput(name="label", data_type=pb.TYPE_STRING, dims=[1])],
-        instance_group=[pb.ModelInstanceGroup(count=1, kind=pb.ModelInstanceGroup.KIND_CPU)],
-        parameters={"cost_ms": pb.ModelParameter(string_value=str(cost_ms)), "first_ms": pb.ModelParameter(string_value=str(first_ms))},
+        backend=backend_of(name, "python", "cpu"),
+        versions=(1,),
+        signature=SignatureSpec(
+            inputs=(TensorSpec(name="content", datatype="BYTES", dims=(-1, 1)),),
+            outputs=(TensorSpec(name="call", datatype="INT64", dims=(-1, 1)), TensorSpec(name="label", datatype="BYTES", dims=(-1, 1))),
+        ),
+        parameters={"cost_ms": str(cost_ms)},
     )
+    return Served(config_message(facts, serving, cpu_cores=CPU_CORES))
 
 
-def write_model(repository: Path, config: pb.ModelConfig, code: Path = FIXED_COST) -> None:
-    """Put the model of `config` into `repository`, version 1, readable for the server's user."""
-    version = repository / config.name / "1"
-    version.mkdir(parents=True)
-    shutil.copyfile(code, version / code.name)
-    (repository / config.name / CONFIG_FILE).write_text(text_format.MessageToString(config), encoding="utf-8")
+def from_image(model: str, name: str, serving: ServingSpec) -> Served:
+    """A model of the serving image, all its versions, under another name."""
+    manifest = model_manifest(model)
+    config = build_config(manifest, manifest.version_numbers[0], serving, "cpu", cpu_cores=CPU_CORES)
+    config.name = name
+    config.version_policy.CopyFrom(pb.ModelVersionPolicy(all=pb.ModelVersionPolicy.All()))
+    source = serving_rootfs().path / REPOSITORY_PATH.strip("/") / model
+    return Served(config, source, warmup_files(manifest, serving.warmup) if serving.warmup else {})
+
+
+def write_models(repository: Path, *models: Served) -> None:
+    """Put the models into `repository`, readable for the server's user."""
+    for model in models:
+        folder = repository / model.name
+        if model.source is None:
+            (folder / "1").mkdir(parents=True)
+            shutil.copyfile(FIXED_COST, folder / "1" / FIXED_COST.name)
+        else:
+            shutil.copytree(model.source, folder, ignore=shutil.ignore_patterns(CONFIG_FILE))
+        (folder / CONFIG_FILE).write_text(config_text(model.config), encoding="utf-8")
+        for name, content in model.warmup.items():
+            (folder / WARM_UP_FOLDER).mkdir(exist_ok=True)
+            (folder / WARM_UP_FOLDER / name).write_bytes(content)
     for path in (repository, *repository.rglob("*")):
         path.chmod(0o755)

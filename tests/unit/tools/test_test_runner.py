@@ -68,7 +68,7 @@ def test_a_check_that_fails_is_named_and_fails_the_run(capsys):
 def test_an_unknown_stage_is_refused_with_those_there_are(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["test", "everything"])
     assert runner.main() == 2
-    assert "one of check, preview, serving, e2e, bench, all" in capsys.readouterr().err
+    assert "one of check, preview, serving, e2e, bench, bench-serving, bench-platform, all" in capsys.readouterr().err
 
 
 def test_every_tier_is_a_folder_and_every_folder_a_tier():

@@ -1,17 +1,18 @@
 """What `make bench` writes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from tools.bench import gateway_cost
-from tools.bench.results import Figure, Machine, Results, figures_of, inputs_key
+from tools.bench.results import Figure, Machine, Part, figures_of, inputs_key, write_part
 
 MACHINE = Machine(cores=2, memory_mib=24_000, processor="a processor", kernel="6.1", python="3.11")
 
 
-def results() -> Results:
+def results() -> Part:
     figures = (*figures_of([{"ratio": 1.25}, {"ratio": 1.5}, {"ratio": 1.0}], ""), Figure(name="time", unit="s", values=(2.0,)))
-    return Results(figures=figures, machine=MACHINE, versions={"pulumi": "v3"}, notes=("both in turn",), inputs="abc")
+    return Part(figures=figures, machine=MACHINE, versions={"pulumi": "v3"}, notes=("both in turn",), inputs="abc")
 
 
 def test_the_table_shows_median_range_and_number_of_runs() -> None:
@@ -23,11 +24,22 @@ def test_the_table_shows_median_range_and_number_of_runs() -> None:
 
 
 def test_the_file_keeps_every_value_machine_versions_and_key(tmp_path: Path) -> None:
-    results().write(tmp_path / "bench")
-    kept = json.loads((tmp_path / "bench" / "results.json").read_text())
+    write_part(tmp_path / "bench", "platform", results())
+    kept = json.loads((tmp_path / "bench" / "results.json").read_text())["platform"]
     assert kept["figures"][0]["values"] == [1.25, 1.5, 1.0]
     assert (kept["machine"]["cores"], kept["versions"], kept["inputs"]) == (2, {"pulumi": "v3"}, "abc")
     assert kept["taken"].endswith("+00:00")
+
+
+def test_a_part_is_written_beside_the_others_which_stay_as_they_are(tmp_path: Path) -> None:
+    platform, serving = results(), replace(results(), inputs="other", taken="yesterday", machine=replace(MACHINE, cores=64))
+    write_part(tmp_path, "serving", serving)
+    write_part(tmp_path, "platform", replace(platform, inputs="old"))
+    write_part(tmp_path, "platform", platform)
+    kept = json.loads((tmp_path / "results.json").read_text())
+    assert {name: Part.parse(part) for name, part in kept.items()} == {"platform": platform, "serving": serving}
+    text = (tmp_path / "README.md").read_text()
+    assert text.index("## platform") < text.index("on 2 cores") < text.index("## serving") < text.index("on 64 cores")
 
 
 def test_the_key_changes_with_the_code_and_not_with_the_results(tmp_path: Path) -> None:

@@ -12,17 +12,16 @@ import triton_python_backend_utils as pb_utils
 
 
 class TritonPythonModel:
-    """The class Triton's python backend looks for; parameters `cost_ms` (of each call) and `first_ms` (of the first one besides)."""
+    """The class Triton's python backend looks for; its parameter `cost_ms` is the time of each call."""
 
     def initialize(self, args: dict[str, str]) -> None:
-        """Read the costs from the config."""
-        parameters = json.loads(args["model_config"])["parameters"]
-        self._cost_seconds, self._first_seconds = (float(parameters[name]["string_value"]) / 1000 for name in ("cost_ms", "first_ms"))
+        """Read the cost from the config."""
+        self._cost_seconds = float(json.loads(args["model_config"])["parameters"]["cost_ms"]["string_value"]) / 1000
         self._calls = 0
 
     def execute(self, requests: list[Any]) -> list[Any]:
         """Answer all requests after one wait."""
-        time.sleep(self._cost_seconds + (0 if self._calls else self._first_seconds))
+        time.sleep(self._cost_seconds)
         self._calls += 1
         inputs = [pb_utils.get_input_tensor_by_name(request, "content").as_numpy() for request in requests]
         if any(content.startswith(b"poison") for tensor in inputs for content in tensor.ravel()):

@@ -1,0 +1,120 @@
+"""The serving part: what batching, protocols, quantisation, warm-up and start cost or gain, on the image's own server without a cluster."""
+
+import platform
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import grpc as grpc_library
+import tritonclient
+
+from loadtests.payloads import Document
+from serving.model_config import BatchingSpec, InstancesSpec, ServingSpec, WarmupSampleSpec
+from serving.model_config.batching import THROUGHPUT
+from tools.bench import serving_batching, serving_protocols, serving_starts
+from tools.bench.results import Figure, Machine, Part, inputs_key
+from tools.bench.serving_batching import Comparison
+from tools.bench.serving_models import Served, fixed_cost, from_image, signature
+from tools.bench.serving_site import grpc, serving
+from tools.cli import Steps
+from tools.paths import REPO
+from tools.triton_process import TritonProcess, serving_rootfs
+
+COST_MS = 50.0
+# Five calls: room for the one that runs, a batch that fills, and a machine of two cores that also makes the load.
+LIMIT_MS = 250.0
+KIB = 1024
+MAGIKA = "magika"
+ONE = InstancesSpec(count=1)
+PLAIN = ServingSpec(batching=BatchingSpec(max_batch_size=32, dynamic=False), instances=ONE)
+BATCHED = ServingSpec(batching=THROUGHPUT, instances=ONE)
+WARM = ServingSpec(batching=BatchingSpec(max_batch_size=32), instances=ONE, warmup=(WarmupSampleSpec(),))
+# Text long enough for the network, and the class it has.
+TEXT = Document((REPO / "CONTRIBUTING.md").read_bytes(), "markdown")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """One server for all that is compared in one run."""
+
+    triton: TritonProcess
+    steps: Steps
+
+    def batching(self) -> list[Figure]:
+        fixed = self._pair("fixed cost", "fixed", Document(b"x", "x"), seconds=8)
+        magika = self._pair(MAGIKA, MAGIKA, TEXT, seconds=5)
+        figures = list(self.steps.run("dynamic batching, 64 clients", partial(serving_batching.closed_loop, fixed)))
+        bounds = ((0.5 * 1000 / COST_MS, 1.1 * 1000 / COST_MS), (2 * 1000 / COST_MS, 32 * 1000 / COST_MS))
+        figures += self.steps.run("dynamic batching, highest rate", partial(serving_batching.open_loop, fixed, LIMIT_MS, bounds))
+        figures += self.steps.run(f"dynamic batching, {MAGIKA}", partial(serving_batching.closed_loop, magika))
+        return figures
+
+    def _pair(self, name: str, model: str, document: Document, seconds: float) -> Comparison:
+        plain, batched = (grpc(self.triton, way, signature(f"{model}_{way}"), document) for way in ("plain", "batched"))
+        return Comparison(name=name, plain=plain, batched=batched, seconds=seconds)
+
+    def protocols(self) -> list[Figure]:
+        figures: list[Figure] = []
+        for size, rate in ((KIB, 150.0), (64 * KIB, 60.0)):
+            targets = serving_protocols.protocols(self.triton, signature("echo"), Document(b"a" * size))
+            compare = partial(serving_protocols.compare, targets, rate=rate, seconds=8, rounds=3)
+            figures += self.steps.run(f"protocols, {size // KIB} KiB", compare)
+        return figures
+
+    def versions(self) -> tuple[Figure, ...]:
+        """Version 2 is version 1 with its matrix products in INT8."""
+        ways = (("FP32", 1), ("INT8", 2))
+        targets = [grpc(self.triton, f"{MAGIKA} {name}", signature("magika_plain"), TEXT, version=version) for name, version in ways]
+        return self.steps.run("INT8 against FP32", partial(serving_protocols.compare, targets, rate=30.0, seconds=10, rounds=4))
+
+
+def models() -> Sequence[Served]:
+    """Everything that is compared, in one repository."""
+    ways = (("plain", PLAIN), ("batched", BATCHED))
+    fixed = [fixed_cost(f"fixed_{way}", spec, cost_ms=COST_MS) for way, spec in ways]
+    return [*fixed, *(from_image(MAGIKA, f"{MAGIKA}_{way}", spec) for way, spec in ways), fixed_cost("echo", PLAIN, cost_ms=0)]
+
+
+def measure(log: Path) -> list[Figure]:
+    steps = Steps(8)
+    start = partial(serving_starts.starts, log, signature(MAGIKA), TEXT, 5)
+    figures = list(steps.run("server started to first answer", start))
+    ways = [signature(f"{MAGIKA}_cold"), signature(f"{MAGIKA}_warm")]
+    pair = [from_image(MAGIKA, ways[0].model, PLAIN), from_image(MAGIKA, ways[1].model, WARM)]
+    first = partial(serving_starts.first_requests, MAGIKA, partial(serving, log, *pair), ways, TEXT, 4)
+    figures += steps.run("first request with and without warm-up", first)
+    with serving(log, *models()) as triton:
+        bench = Bench(triton, steps)
+        figures += bench.batching()
+        figures += bench.protocols()
+        figures += bench.versions()
+    return figures
+
+
+def notes() -> tuple[str, ...]:
+    """What a reader must know to compare the figures."""
+    batching = BATCHED.batching
+    sizes, delay = ", ".join(map(str, batching.preferred_sizes)), batching.max_queue_delay_microseconds / 1000
+    return (
+        f"Fixed cost: a Python model that waits {COST_MS:g} ms in each call, whatever is in it, as a card does that is not full.",
+        f"With batching: up to {batching.max_batch_size}, preferred {sizes}, delay {delay:g} ms. Without: the same model, each request alone.",
+        "64 clients: closed loop, gRPC, one item a request; where p99 with batching is the lower one, the ratio is a lower bound of that at equal p99.",
+        f"Highest rate: open loop, evenly spaced, p99 from the planned time at most {LIMIT_MS:g} ms for both, found to 10 %.",
+        f"{MAGIKA}: its network costs the CPU about as much for each file of a batch, so batching saves only what lies around it.",
+        "Protocols: a model without cost; the three take turns in one run; times count from the real departure.",
+        "Server started to first answer: the image's server with one model, without a container; pod created to first answer is in the part platform.",
+    )
+
+
+def measure_part() -> Part:
+    with TemporaryDirectory(prefix="bench-log-") as folder:
+        figures = measure(Path(folder) / "triton.log")
+    versions = {
+        "image triton": serving_rootfs().path.parent.name.rpartition("-")[2],
+        "tritonclient": tritonclient.__version__,
+        "grpcio": grpc_library.__version__,
+        "client's libc": " ".join(platform.libc_ver()),
+    }
+    return Part(figures=tuple(figures), machine=Machine.here(), versions=versions, notes=notes(), inputs=inputs_key())
