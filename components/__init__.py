@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from components.addons.istio import IstioAddon, IstioAddonArgs
+    from components.batch.batch_job import BatchJob, BatchJobArgs
     from components.devices.simulated_gpus import SimulatedGpus, SimulatedGpusArgs
     from components.errors import AssetError, ConfigError, ManifestError, PlatformError
     from components.front.model_front import ModelFront, ModelFrontArgs
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AssetError",
+    "BatchJob",
+    "BatchJobArgs",
     "CanaryRoute",
     "CanaryRouteArgs",
     "ConfigError",
@@ -49,6 +52,7 @@ __all__ = [
 
 _HOMES = {
     "components.addons.istio": ("IstioAddon", "IstioAddonArgs"),
+    "components.batch.batch_job": ("BatchJob", "BatchJobArgs"),
     "components.devices.simulated_gpus": ("SimulatedGpus", "SimulatedGpusArgs"),
     "components.errors": ("AssetError", "ConfigError", "ManifestError", "PlatformError"),
     "components.inference.model_cache": ("ModelCache", "ModelCacheArgs"),

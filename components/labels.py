@@ -11,6 +11,8 @@ MANAGED_BY = "app.kubernetes.io/managed-by"
 MODEL = "inference-platform/model"
 # Of the front's pods; they must not carry MODEL, by which the model's Service finds its servers.
 FRONT = "inference-platform/front"
+# Of the pods of a batch job; nothing selects by it but a person.
+BATCH = "inference-platform/batch"
 VERSION = "version"
 
 PLATFORM = "inference-platform"
@@ -49,3 +51,8 @@ def front(model_name: str) -> dict[str, str]:
 
 def front_selector(model_name: str) -> dict[str, str]:
     return {FRONT: model_name}
+
+
+def batch(job_name: str) -> dict[str, str]:
+    """Labels of an object that belongs to a batch job."""
+    return {**common("batch-job"), BATCH: job_name}

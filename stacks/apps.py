@@ -19,3 +19,5 @@ def apps_users(config: StackConfig) -> Iterator[tuple[str, ...]]:
             yield ("models", name, "repository")
         if model.front is not None:
             yield ("models", name, "front")
+    for name in config.batch_jobs:
+        yield ("batchJobs", name)

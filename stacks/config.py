@@ -6,6 +6,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, Field, ValidationInfo, model_validator
 
 from components.addons.spec import IstioSpec
+from components.batch.spec import BatchJobSpec
 from components.core.faults import FaultsError
 from components.core.model_identity import ModelIdentity, check_model_name
 from components.core.model_repository import ImageRepositorySpec, ModelCacheSpec, RepositorySpec
@@ -111,6 +112,7 @@ class StackConfig(Spec):
     images: ImagesSpec = ImagesSpec()
     node_pools: Annotated[dict[PoolName, GpuNodePoolSpec], Field(default_factory=dict, description="GPU node pools by name.")]
     models: Annotated[dict[ModelName, ModelSpec], Field(min_length=1, description="Models by name; a DNS label, part of the external host.")]
+    batch_jobs: Annotated[dict[ModelName, BatchJobSpec], Field(default_factory=dict, description="Batch runs by name; each is a Job.")]
 
     @model_validator(mode="after")
     def _keys_fit_together(self, info: ValidationInfo) -> Self:

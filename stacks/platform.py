@@ -9,6 +9,7 @@ import pulumi
 from components.addons.charts import chart_ref
 from components.addons.istio import IstioAddon, IstioAddonArgs
 from components.addons.istio_values import IstioImages
+from components.batch.batch_job import BatchJob, BatchJobArgs
 from components.core.chart import ChartRef
 from components.devices.simulated_gpus import SimulatedGpus, SimulatedGpusArgs
 from components.front.model_front import ModelFront, ModelFrontArgs
@@ -24,6 +25,7 @@ from components.traffic.version_subsets import VersionSubsets, VersionSubsetsArg
 from components.traffic.weights import split
 from stacks.apps import APPS_IMAGE, apps_users
 from stacks.assets import Assets
+from stacks.batch import batch_plan
 from stacks.config import StackConfig
 from stacks.front import front_settings
 from stacks.models import node_caches, pool_use, repository_use, served_versions
@@ -37,6 +39,7 @@ class ModelOutputs:
     host: pulumi.Output[str]
     versions: Sequence[int]
     weights: pulumi.Output[Mapping[str, int]]
+    route: pulumi.Resource
 
 
 @dataclass(frozen=True)
@@ -91,12 +94,21 @@ def build(config: StackConfig, assets: Assets) -> PlatformOutputs:
     )
     if simulator is not None:
         SimulatedGpus("gpus", simulator, opts)
+    models = {name: _model(config, name, base, opts) for name in config.models}
+    if apps_image is not None:
+        _batch_jobs(config, apps_image, models, opts)
     return PlatformOutputs(
         namespace=config.cluster.namespace,
         gateway_domain=config.gateway.domain,
         gateway_port=base.gateway.port,
-        models={name: _model(config, name, base, opts) for name in config.models},
+        models=models,
     )
+
+
+def _batch_jobs(config: StackConfig, image: str, models: Mapping[str, ModelOutputs], opts: pulumi.ResourceOptions) -> None:
+    """After the route of its model: a job that finds no server waits for one, but need not."""
+    for name, job in config.batch_jobs.items():
+        BatchJob(f"{name}-batch", BatchJobArgs(plan=batch_plan(config, name), image=image, after=[models[job.model].route]), opts)
 
 
 def _model(config: StackConfig, name: str, base: _Base, opts: pulumi.ResourceOptions) -> ModelOutputs:
@@ -125,7 +137,7 @@ def _model(config: StackConfig, name: str, base: _Base, opts: pulumi.ResourceOpt
     )
     canary = CanaryRoute(f"{name}-route", CanaryRouteArgs(route=route, after=[subsets, server, base.gateway]), opts)
     _front(config, name, base, canary, opts)
-    return ModelOutputs(host=canary.host, versions=model.versions, weights=canary.weights)
+    return ModelOutputs(host=canary.host, versions=model.versions, weights=canary.weights, route=canary)
 
 
 def _front(config: StackConfig, name: str, base: _Base, route: CanaryRoute, opts: pulumi.ResourceOptions) -> None:

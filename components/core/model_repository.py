@@ -5,12 +5,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from components.core.object_store import BUCKET, FOLDER, OBJECT_NAME, ObjectStoreAccessSpec
 from components.core.spec import Spec
 from components.naming import content_hash, k8s_name
 
-# Names of Kubernetes objects: a DNS subdomain (Kubernetes documentation, "Object Names and IDs").
-OBJECT_NAME = r"^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$"
-FOLDER = r"^([A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*)?$"
 # A cache in one of these would fill, or be taken for, something else.
 NODE_FOLDERS = ("bin", "boot", "dev", "etc", "lib", "lib64", "proc", "root", "run", "sbin", "sys", "usr")
 FetchSeconds = Annotated[int, Field(ge=1, le=7200, description="Longest time the init step may take; added to what a rollout waits.")]
@@ -31,34 +29,13 @@ class VolumeRepositorySpec(Spec):
     fetch_seconds: FetchSeconds = 300
 
 
-class ObjectStoreRepositorySpec(Spec):
-    """In an object store with the S3 API; an init step downloads what the server loads and compares every checksum.
-
-    Credentials are no part of the stack file: the service account's role, or a Secret.
-    """
+class ObjectStoreRepositorySpec(ObjectStoreAccessSpec):
+    """In an object store with the S3 API; an init step downloads what the server loads and compares every checksum."""
 
     kind: Literal["objectStore"]
-    bucket: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+    bucket: Annotated[str, Field(pattern=BUCKET)]
     prefix: Annotated[str, Field(pattern=FOLDER, description="Folder of the repository in the bucket; empty: its root.")] = ""
-    endpoint: Annotated[
-        str | None, Field(pattern=r"^https?://[^\s/@]+/?$", description="Address of the store, without credentials; absent: AWS.")
-    ] = None
-    region: Annotated[str | None, Field(pattern=r"^[a-z0-9-]+$", description="Region of the bucket; absent: that of the role.")] = None
-    secret: Annotated[
-        str | None,
-        Field(pattern=OBJECT_NAME, description="Secret in the namespace of the models with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY."),
-    ] = None
-    service_account_annotations: Annotated[
-        dict[str, str],
-        Field(default_factory=dict, description="Of the model's service account, such as eks.amazonaws.com/role-arn: a role in place of a Secret."),
-    ]
     fetch_seconds: FetchSeconds = 300
-
-    @model_validator(mode="after")
-    def _credentials_come_from_one_place(self) -> Self:
-        if self.secret is not None and self.service_account_annotations:
-            raise ValueError(f"secret {self.secret!r} would win over the role in serviceAccountAnnotations; keep one of them")
-        return self
 
 
 RepositorySpec = Annotated[ImageRepositorySpec | VolumeRepositorySpec | ObjectStoreRepositorySpec, Field(discriminator="kind")]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from components.core.model_repository import ImageRepositorySpec, ObjectStoreRepositorySpec, VolumeRepositorySpec
+from components.core.object_store import credential_variables
 from components.inference.spec import LoadedModel
 from serving.contract import REPOSITORY_PATH
 
@@ -20,7 +21,6 @@ SIZE_FACTOR, SIZE_MARGIN_MIB = 1.1, 16
 # Measured with boto3 over 3 MB: 75 MiB resident; files pass through in pieces of 1 MiB. Hashing and TLS take about a core.
 MEMORY_MIB = 256
 CPU_REQUEST, CPU_LIMIT = "100m", "2"
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": False, "AWS_SECRET_ACCESS_KEY": False, "AWS_SESSION_TOKEN": True}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ def build_init_containers(use: RepositoryUse, models: tuple[LoadedModel, ...], i
             "name": INIT_CONTAINER,
             "image": image,
             "args": ["serving.repository", *arguments],
-            "env": _credentials(spec),
+            "env": [] if isinstance(spec, VolumeRepositorySpec) else credential_variables(spec.secret),
             "resources": {"requests": requests, "limits": {"cpu": CPU_LIMIT, "memory": f"{MEMORY_MIB}Mi"}},
             "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}},
             # The sentence about what is wrong shows in the pod's status, and so in what `pulumi up` says.
@@ -125,15 +125,6 @@ def _fetch_arguments(use: RepositoryUse, spec: ObjectStoreRepositorySpec, models
     if use.cache is not None:
         options += ["--cache", CACHE_PATH, "--cache-gib", str(use.cache.size_gib)]
     return ["fetch", f"s3://{spec.bucket}/{spec.prefix}".rstrip("/"), *options, *versions]
-
-
-def _credentials(spec: VolumeRepositorySpec | ObjectStoreRepositorySpec) -> list[dict[str, Any]]:
-    if isinstance(spec, VolumeRepositorySpec) or spec.secret is None:
-        return []
-    return [
-        {"name": key, "valueFrom": {"secretKeyRef": {"name": spec.secret, "key": key, **({"optional": True} if optional else {})}}}
-        for key, optional in CREDENTIALS.items()
-    ]
 
 
 def _sub_path(mount: dict[str, Any], path: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from enum import IntEnum
 from components.errors import PlatformError
 from serving.batch.arguments import parse
 from serving.batch.asking import Asker, Backoff
-from serving.batch.errors import OutageError
+from serving.batch.errors import LockError, OutageError
 from serving.batch.inputs import Changed, Shard, fix_settings, open_items
 from serving.batch.ledger import read_ledger
 from serving.batch.model import Model, Wanted, connected_model
@@ -32,6 +32,7 @@ class Exit(IntEnum):
     REFUSED = 1
     ITEMS_FAILED = 3
     NO_SERVER = 4
+    IN_USE = 5
 
 
 def say(text: str) -> None:
@@ -126,7 +127,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 return merge(arguments)
     except PlatformError as error:
         say(f"error: {error}")
-        return Exit.NO_SERVER if isinstance(error, OutageError) else Exit.REFUSED
+        return next((code for kind, code in ((OutageError, Exit.NO_SERVER), (LockError, Exit.IN_USE)) if isinstance(error, kind)), Exit.REFUSED)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 import kubernetes_validate
 import pytest
 
+from components.batch import job_manifest as batch
 from components.core.rollout import ReplicaRange
 from components.devices.simulated_gpus_manifest import build_simulator
 from components.devices.spec import SimulatedGpusSpec
@@ -11,6 +12,8 @@ from components.front.spec import FrontSpec
 from components.inference import model_cache_manifest as cache
 from components.inference import triton_manifest as triton
 from components.inference.repository_manifest import CacheUse
+from tests.unit.components.batch.jobs import VOLUME_IN, VOLUME_OUT
+from tests.unit.components.batch.jobs import plan as plan_of_job
 from tests.unit.components.inference.models import IDENTITY, plan
 from tests.unit.components.inference.test_repository_manifest import CACHE, SECRET, spec_of, store, volume
 from tests.unit.components.inference.test_triton_manifest import GPU, gpu_pool
@@ -33,6 +36,9 @@ OBJECTS = {
     "cache-claim": ("v1", "PersistentVolumeClaim", cache.build_cache_claim(CACHE, "inference")),
     "cache-daemon": ("apps/v1", "DaemonSet", cache.build_cache_daemon(CACHE, "inference", None, "image:1")),
     "config": ("v1", "ConfigMap", triton.build_config_map(PLANS["cpu"])),
+    "batch-job": ("batch/v1", "Job", batch.build_job(plan_of_job(shards=4, parallelism=2, objectStore={"secret": "store"}), "image:1")),
+    "batch-job-volume": ("batch/v1", "Job", batch.build_job(plan_of_job(input=VOLUME_IN, output=VOLUME_OUT), "image:1")),
+    "batch-account": ("v1", "ServiceAccount", batch.build_service_account(plan_of_job())),
     "front-deployment": ("apps/v1", "Deployment", front.build_deployment(FRONT, "image:1")),
     "front-service": ("v1", "Service", front.build_service(FRONT)),
     "front-account": ("v1", "ServiceAccount", front.build_service_account(FRONT)),

@@ -93,7 +93,7 @@ def test_an_input_that_changes_between_listing_and_reading_is_recorded_as_such(b
 
 def test_a_second_client_of_the_same_output_is_refused_with_the_name_of_the_first(batch, tmp_path, capsys):
     with DirectoryStorage(tmp_path / "out" / OUT).lock():
-        assert batch() == Exit.REFUSED
+        assert batch() == Exit.IN_USE
     assert "is being written by process" in capsys.readouterr().err
     assert batch() == Exit.DONE
 
