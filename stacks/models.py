@@ -74,6 +74,11 @@ def _node_cache(config: StackConfig, model: ModelSpec) -> NodeCache | None:
     return NodeCache(pool=pool, spec=spec) if spec is not None and model.repository.kind == "objectStore" else None
 
 
+def requests_per_batch(model: ServingSpec) -> int:
+    """Requests that a copy may run at once: without a batcher each is run alone, with as many rows as it has."""
+    return max(1, model.batching.max_batch_size) if model.batching.has_batcher or model.sequence is not None else 1
+
+
 def _served(manifest: ModelManifest, model: ModelSpec, version: int, variant: ImageVariant) -> ModelVersion:
     models = tuple(_loaded(part, model, part_serving(manifest, part, model), number, variant) for part, number in parts_of(manifest, version))
     return ModelVersion(
@@ -95,6 +100,7 @@ def _loaded(manifest: ModelManifest, model: ModelSpec, serving: ServingSpec, ver
         if manifest.format == "ensemble"
         else ModelFootprint(
             instances=serving.instances.per_pod(model.server.cpu_limit, model.server.gpus_per_replica),
+            max_batch=requests_per_batch(serving),
             memory_mib=manifest.version(version).memory_mib,
             shared_memory_mib=manifest.shared_memory_mib,
             load_budget_seconds=manifest.load_budget_seconds,

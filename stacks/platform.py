@@ -20,7 +20,7 @@ from components.traffic.canary_route import CanaryRoute, CanaryRouteArgs
 from components.traffic.front_connections import FrontConnections, FrontConnectionsArgs
 from components.traffic.gateway import IngressGateway, IngressGatewayArgs
 from components.traffic.gateway_manifest import REFERENCE as GATEWAY
-from components.traffic.istio_manifest import Route
+from components.traffic.istio_manifest import Route, external_host
 from components.traffic.version_subsets import VersionSubsets, VersionSubsetsArgs
 from components.traffic.weights import split
 from stacks.apps import APPS_IMAGE, apps_users
@@ -117,14 +117,21 @@ def _model(config: StackConfig, name: str, base: _Base, opts: pulumi.ResourceOpt
     identity = model.identity(name, config.cluster.namespace)
     after = [base.namespace, base.istio.control_plane]
     subsets = VersionSubsets(
-        f"{name}-subsets", VersionSubsetsArgs(identity=identity, versions=model.versions, routing=model.routing, after=after), opts
+        f"{name}-subsets",
+        VersionSubsetsArgs(identity=identity, versions=model.versions, routing=model.routing, gateway_replicas=config.gateway.replicas, after=after),
+        opts,
     )
     versions = tuple(
         VersionArgs(**vars(version), image=base.image, apps_image=base.apps_image, after=(subsets.fragments[version.version], *base.caches))
         for version in served_versions(name, model, config.images.variant)
     )
     arguments = TritonServerArgs(
-        identity=identity, server=model.server, versions=versions, pool=pool_use(config, name), repository=repository_use(config, name)
+        identity=identity,
+        server=model.server,
+        versions=versions,
+        pool=pool_use(config, name),
+        repository=repository_use(config, name),
+        requests=model.routing.requests,
     )
     server = TritonServer(name, arguments, _after(opts, base.namespace))
     route = Route(
@@ -190,6 +197,10 @@ def _gateway_args(config: StackConfig, chart: ChartRef, istio: IstioAddon) -> In
         models_namespace=config.cluster.namespace,
         p99_values_ms=[model.slo.p99_ms for model in config.models.values()],
         longest_request_seconds=max(model.server.max_request_seconds for model in config.models.values()),
+        request_limits={
+            external_host(model.identity(name, config.cluster.namespace), model.routing, config.gateway.domain): model.routing.requests
+            for name, model in config.models.items()
+        },
         after=[istio.control_plane],
     )
 

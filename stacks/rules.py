@@ -29,6 +29,7 @@ def stack_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
     for name, model in config.models.items():
         yield from _timeout_faults(name, model)
         yield from front_faults(config, name, model)
+        yield from _in_flight_faults(config, name, model)
         version_faults = list(_version_faults(name, model))
         yield from version_faults or list(model_faults(name, model, config.images.variant)) or _server_faults(config, name, model)
 
@@ -77,6 +78,14 @@ def _timeout_faults(name: str, model: ModelSpec) -> Iterator[Fault]:
         yield Fault(("models", name, "routing", "timeoutSeconds"), reason, f"raise it to at least {server}, or lower server.maxRequestSeconds")
 
 
+def _in_flight_faults(config: StackConfig, name: str, model: ModelSpec) -> Iterator[Fault]:
+    """Every gateway pod has a share of the requests that a version may have under way."""
+    try:
+        model.routing.requests.connections(config.gateway.replicas)
+    except PlatformError as error:
+        yield Fault(("models", name, "routing", "maxInFlight"), error.message, error.hint)
+
+
 def _version_faults(name: str, model: ModelSpec) -> Iterator[Fault]:
     """The model and its versions are published, and the canary is another version than the stable one."""
     at: tuple[str, ...] = ("models", name)
@@ -104,6 +113,7 @@ def _server_faults(config: StackConfig, name: str, model: ModelSpec) -> Iterator
             pool_use(config, name),
             served_versions(name, model, config.images.variant),
             repository_use(config, name),
+            model.routing.requests,
         )
     except PlatformError as error:
         keys = error.keys if isinstance(error, ManifestError) else ()

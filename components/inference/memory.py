@@ -1,12 +1,23 @@
-"""Shared memory of a server: Python models pass tensors through /dev/shm, of which a container has 64 MiB unless a volume is mounted there."""
+"""Memory of a server: its models, what Python models pass tensors through, and the requests under way.
+
+Shared memory: Python models pass tensors through /dev/shm, of which a container has 64 MiB unless a volume is mounted there.
+
+Requests: measured on Triton 2.51 with a Python model, batches of 16, requests of 1 to 16 MiB, 32 to 256 at a time, over HTTP and gRPC. Every request
+under way is held once, from its first byte to its answer, and a batch that runs up to three times more (request, slices of it, the model's own
+objects), beside its copy in shared memory. What a model makes of a request (a picture that is unpacked) is memory of the model.
+"""
 
 from collections.abc import Sequence
 
+from components.core.requests import RequestLimits
 from components.errors import ManifestError
 from components.inference.spec import ModelFootprint, ServerSpec
 
 # Control structures of the backend and growth of single instances by larger tensors (triton-inference-server/python_backend#291).
 SHM_HEADROOM_MIB = 64
+# The server without models, its threads and its listeners.
+SERVER_MIB = 64
+COPIES_OF_A_BATCH = 3
 
 
 def shm_mib_per_instance(server: ServerSpec, footprints: Sequence[ModelFootprint]) -> int | None:
@@ -18,29 +29,52 @@ def shm_mib_per_instance(server: ServerSpec, footprints: Sequence[ModelFootprint
     return max(server.shared_memory_mib_per_instance, *needs) if needs else None
 
 
-def plan_shared_memory(model: str, server: ServerSpec, footprints: Sequence[ModelFootprint]) -> int | None:
-    """Size of the volume at /dev/shm in MiB, None when no volume is needed; ManifestError when the container's memory cannot hold it.
+def plan_shared_memory(model: str, server: ServerSpec, footprints: Sequence[ModelFootprint], limits: RequestLimits) -> int | None:
+    """Size of the volume at /dev/shm in MiB, None when no volume is needed; ManifestError when the one that is declared is too small.
 
-    The volume is memory and is charged to the container, beside what the models use (triton-inference-server/server#4869).
+    An instance grows to hold the largest batch it runs, and never shrinks; where that finds no room, every request of the batch is answered 500.
     """
     per_instance = shm_mib_per_instance(server, footprints)
-    instances = sum(footprint.instances for footprint in footprints if footprint.python_backend)
-    needed = 0 if per_instance is None else instances * per_instance + SHM_HEADROOM_MIB
+    python = [footprint for footprint in footprints if footprint.python_backend]
+    grown = sum(each.instances * max(per_instance or 0, each.max_batch * limits.max_request_mib) for each in python)
+    needed = 0 if per_instance is None else grown + SHM_HEADROOM_MIB
     declared = server.shared_memory_mib
     if declared is not None and declared < needed:
         raise ManifestError(
-            f"model {model!r}: server.sharedMemoryMib {declared} is too small for {instances} Python instances, which need {needed} MiB",
+            f"model {model!r}: server.sharedMemoryMib {declared} is too small for {sum(each.instances for each in python)} Python instances, "
+            f"which need {needed} MiB",
             hint=f"set sharedMemoryMib to at least {needed}, or drop it",
             keys=("server", "sharedMemoryMib"),
         )
-    size = needed if declared is None else declared
-    models = sum(footprint.instances * footprint.memory_mib for footprint in footprints)
-    buffers = (server.response_cache_mib or 0) + (server.pinned_memory_mib or 0)
-    if size + models + buffers > server.memory_mib:
-        beside = f" and {buffers} MiB of response cache and pinned memory" if buffers else ""
+    return (needed if declared is None else declared) or None
+
+
+def memory_parts(server: ServerSpec, footprints: Sequence[ModelFootprint], limits: RequestLimits, shm_mib: int | None) -> dict[str, int]:
+    """What a server needs at the limit, in MiB: `max_in_flight` requests of the largest size, and every instance at work on a full batch of them.
+
+    The volume at /dev/shm is memory and is charged to the container, beside what the models use (triton-inference-server/server#4869).
+    """
+    batched = min(sum(each.instances * each.max_batch for each in footprints), limits.max_in_flight)
+    return {
+        "models": sum(each.instances * each.memory_mib for each in footprints),
+        "shared memory": shm_mib or 0,
+        "response cache and pinned memory": (server.response_cache_mib or 0) + (server.pinned_memory_mib or 0),
+        f"{limits.max_in_flight} requests (routing.maxInFlight) of {limits.max_request_mib} MiB (routing.maxRequestMib)": (
+            limits.max_in_flight + COPIES_OF_A_BATCH * batched
+        )
+        * limits.max_request_mib,
+        "the server itself": SERVER_MIB,
+    }
+
+
+def check_memory(model: str, server: ServerSpec, footprints: Sequence[ModelFootprint], limits: RequestLimits, shm_mib: int | None) -> None:
+    """ManifestError when models, or requests that the gateway lets pass, could end the server for want of memory."""
+    parts = memory_parts(server, footprints, limits, shm_mib)
+    needed = sum(parts.values())
+    if needed > server.memory_mib:
+        listed = " + ".join(f"{size} for {name}" for name, size in parts.items() if size)
         raise ManifestError(
-            f"model {model!r}: server.memoryMib {server.memory_mib} cannot hold {models} MiB of models and {size} MiB of shared memory{beside}",
-            hint=f"set server.memoryMib to at least {size + models + buffers}, or lower instances.count",
+            f"model {model!r}: server.memoryMib {server.memory_mib} is too small: {listed} = {needed} MiB",
+            hint=f"set server.memoryMib to at least {needed}, or lower instances.count, batching.maxBatchSize or the limits of routing",
             keys=("server", "memoryMib"),
         )
-    return size or None

@@ -4,11 +4,12 @@ import json
 from dataclasses import dataclass
 
 from components.core.model_identity import ModelIdentity
+from components.core.requests import DEFAULT_LIMITS, RequestLimits
 from components.core.rollout import ReplicaRange
 from components.errors import ManifestError
 from components.inference.gpu_memory import check_gpu_memory
 from components.inference.lifecycle import Drain, await_timeout, awaits_ready, load_seconds, plan_drain, progress_deadline
-from components.inference.memory import plan_shared_memory, shm_mib_per_instance
+from components.inference.memory import check_memory, plan_shared_memory, shm_mib_per_instance
 from components.inference.placement import Placement, PoolUse, place
 from components.inference.repository_manifest import IN_IMAGE, RepositoryUse
 from components.inference.spec import LoadedModel, ModelVersion, ServerSpec
@@ -65,6 +66,7 @@ def plan_versions(
     pool: PoolUse | None,
     versions: tuple[ModelVersion, ...],
     repository: RepositoryUse = IN_IMAGE,
+    limits: RequestLimits = DEFAULT_LIMITS,
 ) -> list[VersionPlan]:
     """Plans of all versions of a model in the order given; ManifestError when they do not fit together, their server or their pool."""
     numbers = [version.version for version in versions]
@@ -73,21 +75,29 @@ def plan_versions(
             f"model {identity.name!r}: versions {numbers} to serve",
             hint="name at least one version, and each once: version and canary.version differ",
         )
-    return [_plan(identity, server, pool, version, tuple(other for other in versions if other is not version), repository) for version in versions]
+    return [_plan(identity, server, version, _placement(identity, server, pool, version, versions), repository, limits) for version in versions]
+
+
+def _placement(
+    identity: ModelIdentity, server: ServerSpec, pool: PoolUse | None, version: ModelVersion, versions: tuple[ModelVersion, ...]
+) -> Placement:
+    placement = place(identity, server, pool, version, tuple(other for other in versions if other is not version))
+    check_gpu_memory(identity.name, server, pool, version.footprints)
+    return placement
 
 
 def _plan(
     identity: ModelIdentity,
     server: ServerSpec,
-    pool: PoolUse | None,
     version: ModelVersion,
-    siblings: tuple[ModelVersion, ...],
+    placement: Placement,
     repository: RepositoryUse,
+    limits: RequestLimits,
 ) -> VersionPlan:
     drain = plan_drain(server)
+    shm_mib = plan_shared_memory(identity.name, server, version.footprints, limits)
+    check_memory(identity.name, server, version.footprints, limits, shm_mib)
     load = load_seconds(server, version.footprints)
-    placement = place(identity, server, pool, version, siblings)
-    check_gpu_memory(identity.name, server, pool, version.footprints)
     deadline = progress_deadline(server, load + repository.fetch_seconds, drain)
     return VersionPlan(
         identity=identity,
@@ -101,7 +111,7 @@ def _plan(
         progress_deadline=deadline,
         await_timeout=await_timeout(deadline, version.replicas, placement.surge),
         placement=placement,
-        shm_mib=plan_shared_memory(identity.name, server, version.footprints),
+        shm_mib=shm_mib,
         shm_mib_per_instance=shm_mib_per_instance(server, version.footprints),
         server_arguments=version.server_arguments,
     )

@@ -90,6 +90,8 @@ class ModelFootprint:
     memory_mib: int
     shared_memory_mib: int
     load_budget_seconds: int
+    max_batch: int = 1
+    """Requests that an instance runs at once; several inputs of one request count once."""
     python_backend: str | None
     """Name of the backend when it is written in Python, and so passes tensors through shared memory."""
     instances_per_gpu: int = 0

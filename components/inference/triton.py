@@ -10,6 +10,7 @@ from pulumi_kubernetes.policy.v1 import PodDisruptionBudget
 
 from components.base import PlatformComponent
 from components.core.model_identity import ModelIdentity
+from components.core.requests import DEFAULT_LIMITS, RequestLimits
 from components.inference.placement import PoolUse
 from components.inference.plan import VersionPlan, plan_versions
 from components.inference.repository_manifest import IN_IMAGE, RepositoryUse
@@ -44,6 +45,7 @@ class TritonServerArgs:
     versions: tuple[VersionArgs, ...]
     pool: PoolUse | None = None
     repository: RepositoryUse = IN_IMAGE
+    requests: RequestLimits = DEFAULT_LIMITS
 
 
 class TritonServer(PlatformComponent):
@@ -59,7 +61,7 @@ class TritonServer(PlatformComponent):
     deployment_names: pulumi.Output[list[str]]
 
     def __init__(self, name: str, args: TritonServerArgs, opts: pulumi.ResourceOptions | None = None) -> None:
-        plans = plan_versions(args.identity, args.server, args.pool, args.versions, args.repository)
+        plans = plan_versions(args.identity, args.server, args.pool, args.versions, args.repository, args.requests)
         super().__init__(name, opts)
         manifest = build_service_account(args.identity, args.repository.account_annotations)
         account = ServiceAccount(

@@ -1,6 +1,6 @@
 """The ingress gateway."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -9,15 +9,17 @@ from pulumi_kubernetes.apiextensions import CustomResource
 
 from components.base import PlatformComponent
 from components.core.chart import ChartRef
+from components.core.requests import RequestLimits
 from components.objects import custom_resource, helm_chart
 from components.traffic import gateway_manifest as manifest
+from components.traffic.request_limits import build_request_limits
 from components.traffic.spec import GatewaySpec
 
 
 @dataclass(frozen=True, kw_only=True)
 class IngressGatewayArgs:
     """`chart` is Istio's gateway chart; `p99_values_ms` are the latency objectives of all models, in milliseconds, and
-    `longest_request_seconds` is what the longest request of any of them may take.
+    `longest_request_seconds` is what the longest request of any of them may take; `request_limits` are by external host.
 
     `after` is made first: Istio's control plane, which turns the chart's pods into gateways and admits the Gateway object.
     """
@@ -27,11 +29,12 @@ class IngressGatewayArgs:
     models_namespace: str
     p99_values_ms: Sequence[float]
     longest_request_seconds: int
+    request_limits: Mapping[str, RequestLimits]
     after: Sequence[pulumi.Resource]
 
 
 class IngressGateway(PlatformComponent):
-    """Namespace, gateway pods with Service, and Istio's Gateway object.
+    """Namespace, gateway pods with Service, Istio's Gateway object, and the limit of gRPC messages.
 
     `resource` is the Gateway object, for `depends_on`. Outputs: `gateway`, the name VirtualServices bind to; `port`, where callers connect; `namespace` and `selector` of the pods.
     """
@@ -52,6 +55,11 @@ class IngressGateway(PlatformComponent):
         body = manifest.build_gateway(args.spec, args.models_namespace)
         # After the pods: none is ready before the control plane answers, which must admit the object.
         self.resource = custom_resource(f"{name}-gateway", body, self.child_opts(depends_on=[pods]))
+        limits = build_request_limits(
+            f"{manifest.NAME}-request-limits", manifest.NAMESPACE, manifest.SELECTOR, manifest.HTTP_SERVER_PORT, args.request_limits
+        )
+        # Admitted by the control plane too; before the first route, which waits for the whole component.
+        custom_resource(f"{name}-request-limits", limits, self.child_opts(depends_on=[pods]))
         self.gateway = pulumi.Output.from_input(manifest.REFERENCE)
         self.port = pulumi.Output.from_input(manifest.gateway_port(args.spec))
         self.namespace = pulumi.Output.from_input(manifest.NAMESPACE)

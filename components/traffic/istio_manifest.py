@@ -15,6 +15,7 @@ from components.core.model_identity import ModelIdentity, version_label
 from components.errors import ManifestError
 from components.traffic.durations import duration
 from components.traffic.front_routes import build_front_routes
+from components.traffic.request_limits import too_large
 from components.traffic.spec import RoutingSpec
 from serving.contract import GRPC_PORT, GRPC_SERVICE, HTTP_PORT, LIVE_PATH, READY_PATH, VERSION_HEADER
 
@@ -85,7 +86,7 @@ def build_virtual_service(route: Route) -> dict[str, Any]:
                 *_pinned_grpc(route, grpc),
                 _http_route(route, "grpc", grpc, GRPC_PORT),
                 *fronts,
-                *_refusals(),
+                *_refusals(route.routing),
                 *_pinned_http(route),
                 _http_route(route, "http", http, HTTP_PORT),
             ],
@@ -93,8 +94,11 @@ def build_virtual_service(route: Route) -> dict[str, Any]:
     }
 
 
-def build_destination_rule(identity: ModelIdentity, version: int, routing: RoutingSpec) -> dict[str, Any]:
-    """The fragment of one version: subset v<n>, the pods labelled so, and how to connect to them."""
+def build_destination_rule(identity: ModelIdentity, version: int, routing: RoutingSpec, connections: int) -> dict[str, Any]:
+    """The fragment of one version: subset v<n>, the pods labelled so, and how to connect to them.
+
+    `connections` is what a proxy may have open to them per protocol.
+    """
     subset = version_label(version)
     return {
         "apiVersion": API_VERSION,
@@ -102,7 +106,7 @@ def build_destination_rule(identity: ModelIdentity, version: int, routing: Routi
         "metadata": {"name": identity.deployment(version), "namespace": identity.namespace, "labels": labels.model(identity.name)},
         "spec": {
             "host": identity.host,
-            "subsets": [{"name": subset, "labels": {labels.VERSION: subset}, "trafficPolicy": _traffic_policy(routing)}],
+            "subsets": [{"name": subset, "labels": {labels.VERSION: subset}, "trafficPolicy": _traffic_policy(routing, connections)}],
         },
     }
 
@@ -159,8 +163,8 @@ def _http_route(route: Route, name: str, match: list[dict[str, Any]], port: int,
     }
 
 
-def _refusals() -> list[dict[str, Any]]:
-    """What ends a server (Triton 2.51, by SIGSEGV) and therefore never reaches one.
+def _refusals(routing: RoutingSpec) -> list[dict[str, Any]]:
+    """What ends a server (Triton 2.51, by SIGSEGV or for want of memory) and therefore never reaches one.
 
     A form of 4 MB, which is what curl sends unless told otherwise. JSON nested so deep that reading it overflows the stack (the servers have one for
     MAX_JSON_BYTES): be it the whole body, the part that Inference-Header-Content-Length counts (`generate` does not heed that header), or what a
@@ -174,6 +178,7 @@ def _refusals() -> list[dict[str, Any]]:
         {"method": {"exact": "POST"}, "uri": {"regex": ".*/generate(_stream)?"}, "withoutHeaders": short_body},
     ]
     return [
+        _refuse("no-large-request", *too_large(routing.requests)),
         _refuse("no-forms", forms, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send Content-Type: application/octet-stream or application/json"),
         _refuse("no-compression", compressed, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body uncompressed"),
         _refuse("no-long-json", long_json, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, LONG_JSON),
@@ -199,15 +204,19 @@ def _retries(routing: RoutingSpec) -> dict[str, Any]:
     }
 
 
-def _traffic_policy(routing: RoutingSpec) -> dict[str, Any]:
+def _traffic_policy(routing: RoutingSpec, connections: int | None = None) -> dict[str, Any]:
+    """With `connections`: one request per connection, gRPC too, so that the connections bound what is under way; what finds none waits at the proxy, its body unread."""
     return {
         # Fewest requests in flight first: inference times differ, so equal turns would queue behind slow ones.
         "loadBalancer": {"simple": "LEAST_REQUEST"},
         "connectionPool": {
-            "tcp": {"connectTimeout": duration(routing.connect_timeout_ms / 1000)},
+            "tcp": {
+                "connectTimeout": duration(routing.connect_timeout_ms / 1000),
+                **({} if connections is None else {"maxConnections": connections}),
+            },
             # Triton never closes an idle connection, so the proxy is the one that does, and no request is sent into a closing one.
             # Whatever the mesh prefers, Triton's HTTP server speaks HTTP/1.1 only.
-            "http": {"idleTimeout": "60s", "h2UpgradePolicy": "DO_NOT_UPGRADE"},
+            "http": {"idleTimeout": "60s", "h2UpgradePolicy": "DO_NOT_UPGRADE", **({} if connections is None else {"maxConcurrentStreams": 1})},
         },
         "outlierDetection": _outlier_detection(),
     }

@@ -4,6 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
+from components.core.requests import RequestLimits
 from components.core.spec import Spec
 
 # Conditions under which the request provably never reached a server, so that a second try cannot repeat an inference.
@@ -57,9 +58,19 @@ class RoutingSpec(Spec):
 
     timeout_seconds: Annotated[float, Field(ge=0.001, le=3600, description="Time limit of a request with all its tries, at the gateway.")] = 60
     connect_timeout_ms: Annotated[int, Field(ge=1, le=1000, description="Time limit of one TCP connection to a pod, in milliseconds.")] = 250
+    max_request_mib: Annotated[
+        int, Field(ge=1, le=1024, description="Largest request, in MiB; over gRPC the largest message. What is larger, the gateway refuses.")
+    ] = RequestLimits.max_request_mib
+    max_in_flight: Annotated[
+        int, Field(ge=1, le=100_000, description="Requests that one version has under way at a time; further ones wait at the gateway.")
+    ] = RequestLimits.max_in_flight
     retries: RetriesSpec = RetriesSpec()
     idempotent: Annotated[bool, Field(description="Whether running one request twice does no harm; allows every retry condition.")] = False
     host: Annotated[DnsName | None, Field(description="External host, under gateway.domain; absent: <model>.<gateway.domain>.")] = None
+
+    @property
+    def requests(self) -> RequestLimits:
+        return RequestLimits(max_request_mib=self.max_request_mib, max_in_flight=self.max_in_flight)
 
     @model_validator(mode="after")
     def _retries_repeat_no_inference(self) -> Self:

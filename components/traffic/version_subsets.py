@@ -20,6 +20,7 @@ class VersionSubsetsArgs:
     identity: ModelIdentity
     versions: Sequence[int]
     routing: RoutingSpec
+    gateway_replicas: int
     after: Sequence[pulumi.Resource]
 
 
@@ -36,10 +37,11 @@ class VersionSubsets(PlatformComponent):
     fragments: Mapping[int, CustomResource]
 
     def __init__(self, name: str, args: VersionSubsetsArgs, opts: pulumi.ResourceOptions | None = None) -> None:
+        connections = args.routing.requests.connections(args.gateway_replicas)
         super().__init__(name, opts)
         child = self.child_opts(depends_on=list(args.after))
         self.fragments = {
-            version: custom_resource(f"{name}-v{version}", build_destination_rule(args.identity, version, args.routing), child)
+            version: custom_resource(f"{name}-v{version}", build_destination_rule(args.identity, version, args.routing, connections), child)
             for version in args.versions
         }
         self.register_outputs({})

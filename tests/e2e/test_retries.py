@@ -83,7 +83,7 @@ def counting(platform: Platform) -> Iterator[tuple[ModelIdentity, str]]:
     manifests = [
         backend_pod(identity, platform.images["triton"]),
         backend_service(identity),
-        build_destination_rule(identity, 1, route.routing),
+        build_destination_rule(identity, 1, route.routing, connections=route.routing.requests.connections(1)),
         build_virtual_service(route),
     ]
     platform.kube.create(manifests)

@@ -5,8 +5,10 @@ import copy
 import pytest
 
 from components.core.model_identity import ModelIdentity
+from components.core.requests import RequestLimits
 from components.traffic.gateway_manifest import build_gateway
 from components.traffic.istio_manifest import Route, build_destination_rule, build_front_rule, build_virtual_service
+from components.traffic.request_limits import build_request_limits
 from components.traffic.spec import GatewaySpec, RoutingSpec
 
 IDENTITY = ModelIdentity(name="magika", triton_name="magika", namespace="inference")
@@ -43,7 +45,11 @@ def test_virtual_services_are_allowed(check_istio, weights, routing):
 
 @pytest.mark.parametrize("routing", ROUTINGS.values(), ids=ROUTINGS)
 def test_destination_rules_are_allowed(check_istio, routing):
-    check_istio(build_destination_rule(IDENTITY, 2, RoutingSpec.model_validate(routing)))
+    check_istio(build_destination_rule(IDENTITY, 2, RoutingSpec.model_validate(routing), connections=32))
+
+
+def test_request_limits_are_allowed(check_istio):
+    check_istio(build_request_limits("limits", "gateway", {"istio": "gateway"}, 80, {"magika.inference.test": RequestLimits()}))
 
 
 def test_the_routes_and_the_rule_of_a_front_are_allowed(check_istio):

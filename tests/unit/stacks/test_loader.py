@@ -154,7 +154,7 @@ def test_a_host_outside_the_gateways_domain_is_refused() -> None:
 
 def test_what_the_components_would_refuse_is_refused_before_anything_is_registered() -> None:
     text = refusal(changed("models.magika.server", {"memoryMib": 256}))
-    assert "models.magika.server.memoryMib = 256: model 'magika': server.memoryMib 256 cannot hold" in text
+    assert "models.magika.server.memoryMib = 256: model 'magika': server.memoryMib 256 is too small" in text
 
 
 def test_gpus_of_a_pool_that_does_not_exist_are_refused() -> None:

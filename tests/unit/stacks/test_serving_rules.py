@@ -120,7 +120,7 @@ def test_either_half_of_the_response_cache_alone_is_refused() -> None:
 
 def test_the_response_cache_counts_as_memory_of_the_container() -> None:
     text = refusal(changed_model(responseCache=True, server={"responseCacheMib": 1024, "memoryMib": 1024}))
-    assert "and 1024 MiB of response cache and pinned memory" in text
+    assert "1024 for response cache and pinned memory" in text
 
 
 def test_sequences_are_not_spread_over_pods_and_versions() -> None:

@@ -8,11 +8,10 @@ from pydantic import ValidationError
 from components.core.rollout import CPU_SURGE, ReplicaRange, Surge
 from components.errors import ManifestError
 from components.inference.lifecycle import await_timeout, build_probes, plan_drain
-from components.inference.memory import plan_shared_memory
 from components.inference.pod_manifest import SHM_PATH, build_arguments, build_pod
 from components.inference.spec import NO_FOOTPRINT
 from components.inference.triton_manifest import build_deployment
-from tests.unit.components.inference.models import FOOTPRINT, loaded, plan, server
+from tests.unit.components.inference.models import loaded, plan, server
 
 
 def container(of):
@@ -109,9 +108,9 @@ def test_twelve_python_instances_of_64_mib_get_768_mib_and_headroom():
 
 def test_the_memory_limit_holds_shared_memory_and_models():
     """C18: shared memory is charged to the container."""
-    with pytest.raises(ManifestError, match="memoryMib 1024 cannot hold 1536 MiB of models and 832 MiB of shared memory") as refused:
-        plan({"sharedMemoryMibPerInstance": 64, "memoryMib": 1024}, instances=12)
-    assert "at least 2368" in refused.value.hint
+    with pytest.raises(ManifestError, match=r"memoryMib 2367 is too small: 1536 for models [+] 832 for shared memory [+] ") as refused:
+        plan({"sharedMemoryMibPerInstance": 64, "memoryMib": 2367}, instances=12)
+    assert "at least 2760" in refused.value.hint
 
 
 def test_models_without_python_and_without_need_get_no_shared_memory():
@@ -140,24 +139,25 @@ def test_an_ensemble_needs_what_its_steps_need_together():
         loaded("text", instances=3, memory_mib=50, python_backend="onnxruntime"),
     )
     ensemble = vars(NO_FOOTPRINT)
-    planned = plan({"memoryMib": 442}, steps=steps, **ensemble)
+    planned = plan({"memoryMib": 786}, steps=steps, **ensemble)
     assert planned.load == 2 * 40
     assert planned.shm_mib == 4 * 32 + 64
     settings = [argument for argument in build_arguments(planned) if "backend-config" in argument]
     assert settings == [f"--backend-config={name},shm-default-byte-size={32 * 1024 * 1024}" for name in ("onnxruntime", "python")]
-    with pytest.raises(ManifestError, match="memoryMib 441 cannot hold 250 MiB of models and 192 MiB of shared memory"):
-        plan({"memoryMib": 441}, steps=steps, **ensemble)
+    with pytest.raises(ManifestError, match=r"memoryMib 785 is too small: 250 for models [+] 192 for shared memory [+] "):
+        plan({"memoryMib": 785}, steps=steps, **ensemble)
 
 
 @given(memory=st.integers(128, 16_384), per_instance=st.integers(1, 512), instances=st.integers(1, 64))
 def test_what_is_accepted_fits_into_the_container(memory, per_instance, instances):
-    footprint = type(FOOTPRINT)(instances=instances, memory_mib=50, shared_memory_mib=0, load_budget_seconds=1, python_backend="python")
+    """C18, at every size: the limit holds shared memory and models, and what is refused does not fit beside the requests."""
+    values = {"memoryMib": memory, "sharedMemoryMibPerInstance": per_instance}
     try:
-        size = plan_shared_memory("magika", server(memoryMib=memory, sharedMemoryMibPerInstance=per_instance), [footprint])
+        size = plan(values, instances=instances, memory_mib=50).shm_mib
     except ManifestError:
         size = None
-    fits = instances * (per_instance + 50) + 64 <= memory
-    assert (size is not None) == fits
+    needed = instances * (max(per_instance, 2) + 50) + 64
+    assert (size is not None) == (needed + 64 + 2 * (128 + 3 * instances) <= memory)
     assert size is None or size >= instances * per_instance
 
 

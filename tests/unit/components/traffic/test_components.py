@@ -29,12 +29,12 @@ def build(weights=None, routing=None):
         models_namespace="inference",
         p99_values_ms=[200],
         longest_request_seconds=30,
+        request_limits={"magika.inference.test": routing.requests},
         after=[before],
     )
     gateway = IngressGateway("gateway", args, cluster)
-    subsets = VersionSubsets(
-        "magika-subsets", VersionSubsetsArgs(identity=IDENTITY, versions=[1, 2], routing=routing, after=[gateway.resource]), cluster
-    )
+    fragments = VersionSubsetsArgs(identity=IDENTITY, versions=[1, 2], routing=routing, gateway_replicas=1, after=[gateway.resource])
+    subsets = VersionSubsets("magika-subsets", fragments, cluster)
     route = Route(
         identity=IDENTITY,
         domain="inference.test",
@@ -73,12 +73,19 @@ def test_gateway_pods_come_after_the_control_plane_and_the_gateway_object_after_
     assert chart.urn in recording.one("Gateway").dependencies
 
 
+def test_the_limit_of_grpc_messages_is_there_before_the_route_of_its_model():
+    recording = run(build)
+    limits = recording.one("EnvoyFilter")
+    assert [patch["applyTo"] for patch in limits.inputs["spec"]["configPatches"]] == ["HTTP_FILTER", "VIRTUAL_HOST"]
+    assert recording.one("Chart").urn in limits.dependencies
+
+
 def test_every_kubernetes_object_and_chart_carries_the_explicit_provider():
     """C06 (pulumi/pulumi-kubernetes#1853)."""
     recording = run(build)
     provider = next(resource.urn for resource in recording.resources if resource.type == "pulumi:providers:kubernetes")
     touching_a_cluster = [*recording.kubernetes, *recording.of_type("Chart")]
-    assert len(touching_a_cluster) == 7
+    assert len(touching_a_cluster) == 8
     assert {resource.provider_urn for resource in touching_a_cluster} == {provider}
 
 

@@ -25,7 +25,7 @@ def virtual_service(weights=None, **routing):
 
 
 def subset_policy(**routing):
-    rule = build_destination_rule(IDENTITY, 2, RoutingSpec.model_validate(routing))
+    rule = build_destination_rule(IDENTITY, 2, RoutingSpec.model_validate(routing), connections=32)
     (subset,) = rule["spec"]["subsets"]
     return subset["trafficPolicy"]
 
@@ -63,6 +63,8 @@ def test_a_form_is_refused_before_any_http_route_since_a_large_one_ends_the_serv
 
 
 LONG, SHORT = "100000", "99999"
+# 2 MiB is what a stack that says nothing allows.
+LARGEST, LARGER = "2097152", "2097153"
 
 
 def answer(headers, method="POST", path="/v2/models/magika.v_1/infer"):
@@ -90,11 +92,11 @@ def takes(match, headers, method, path):
     [
         {"content-length": SHORT},
         {"content-length": LONG, "inference-header-content-length": "0"},
-        {"inference-header-content-length": "0"},
         {"content-length": LONG, "inference-header-content-length": SHORT},
+        {"content-length": LARGEST, "inference-header-content-length": "0"},
     ],
 )
-def test_short_json_and_binary_bodies_of_any_length_reach_a_server(headers):
+def test_short_json_and_binary_bodies_up_to_the_limit_reach_a_server(headers):
     assert answer(headers) is None
 
 
@@ -121,6 +123,23 @@ def test_generate_reads_the_whole_body_as_json_whatever_the_header_says(verb):
 @pytest.mark.parametrize("encoding", ["gzip", "GZIP", "deflate", "identity, gzip"])
 def test_a_compressed_body_is_refused_since_nothing_limits_what_it_grows_to(encoding):
     assert answer({"content-length": SHORT, "content-encoding": encoding}) == 415
+
+
+@pytest.mark.parametrize("method", ["POST", "GET", "PUT", "DELETE"])
+@pytest.mark.parametrize("length", [LARGER, "10000000", "99999999999999999999", "-1", "1e3", "0x10"])
+def test_a_request_over_the_limit_reaches_no_server_whatever_its_method(method, length):
+    """A server that has to hold it could end for want of memory."""
+    assert answer({"content-length": length, "inference-header-content-length": "0"}, method=method) == 413
+
+
+def test_a_post_that_does_not_say_its_length_is_refused():
+    """Nothing would end it."""
+    assert answer({"inference-header-content-length": "0"}) == 413
+
+
+def test_what_is_under_way_is_bounded_by_connections_of_one_request_each():
+    pool = subset_policy()["connectionPool"]
+    assert (pool["tcp"]["maxConnections"], pool["http"]["maxConcurrentStreams"]) == (32, 1)
 
 
 def test_a_question_without_a_body_is_never_long():
@@ -232,7 +251,7 @@ def test_an_external_host_of_ones_own_must_be_under_the_gateways_domain():
 
 
 def test_a_fragment_names_one_subset_by_the_version_label_of_its_pods():
-    rule = build_destination_rule(IDENTITY, 2, RoutingSpec())
+    rule = build_destination_rule(IDENTITY, 2, RoutingSpec(), connections=32)
     assert rule["metadata"]["name"] == "magika-v2"
     assert rule["spec"]["host"] == "magika.inference.svc.cluster.local"
     assert [(subset["name"], subset["labels"]) for subset in rule["spec"]["subsets"]] == [("v2", {"version": "v2"})]
@@ -240,7 +259,7 @@ def test_a_fragment_names_one_subset_by_the_version_label_of_its_pods():
 
 def test_a_fragment_has_no_policy_outside_its_subset():
     """Of several fragments' top-level policies Istio keeps the first only."""
-    assert set(build_destination_rule(IDENTITY, 1, RoutingSpec())["spec"]) == {"host", "subsets"}
+    assert set(build_destination_rule(IDENTITY, 1, RoutingSpec(), connections=32)["spec"]) == {"host", "subsets"}
 
 
 def test_connecting_is_limited_to_what_the_stack_says():
