@@ -239,7 +239,7 @@ def test_a_value_of_any_length_leaves_the_message_readable() -> None:
 
 def test_a_model_from_elsewhere_needs_the_image_of_the_apps_where_a_registry_serves_images() -> None:
     text = refusal(changed("models.magika.repository", {"kind": "volume", "claim": "models"}, stack="prod"), "prod")
-    assert "images.apps: required in prod by a model whose repository is not the serving image" in text
+    assert "images.apps: required in prod by models.magika.repository" in text
     assert "pulumi config set --path images.apps" in text
 
 
