@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from http import HTTPStatus
 
 from loadtests.address import OwnAddress
-from loadtests.http_client import BrokenError, HttpClient, post
-from loadtests.payloads import Document, HttpRequest, Signature, http_binary, judge, read_http
+from loadtests.http_client import BrokenError, HttpClient, Response, post
+from loadtests.payloads import Document, HttpRequest, Prediction, Signature, http_binary, judge, read_http
 from loadtests.samples import DETAIL_MAX, Answer, ErrorKind
 from loadtests.target import Send
 from serving.contract import JSON_LENGTH_HEADER
-
 
 Form = Callable[[Signature, Document, int | None], HttpRequest]
 
@@ -57,5 +56,8 @@ class HttpTarget:
             return Answer(None, error=ErrorKind.CONNECT, detail=str(error)[:DETAIL_MAX])
         if response.status != HTTPStatus.OK:
             return Answer(response.status, error=ErrorKind.STATUS, detail=f"{response.status} {response.body[:DETAIL_MAX].decode(errors='replace')}")
+        return judge(response.status, document, lambda: self._read(response))
+
+    def _read(self, response: Response) -> Prediction:
         length = response.headers.get(JSON_LENGTH_HEADER.lower())
-        return judge(response.status, document, lambda: read_http(self.signature, None if length is None else int(length), response.body))
+        return read_http(self.signature, None if length is None else int(length), response.body)
