@@ -112,6 +112,6 @@ class RateLimiterSpec(Spec):
                 yield Fault(("resources",), reason, f"set available to at least {resource.count}, or lower count")
 
     def server_arguments(self) -> tuple[str, ...]:
-        """What tritonserver has to be told: without its switch it ignores the limiter."""
-        declared = (f"--rate-limit-resource={resource.name}:{resource.available}" for resource in self.resources if resource.available is not None)
+        """What tritonserver has to be told: without its switch it ignores the limiter, and of resources, once one is told, the others count as none."""
+        declared = (f"--rate-limit-resource={resource.name}:{resource.available or resource.count}" for resource in self.resources)
         return ("--rate-limit=execution_count", *declared)

@@ -10,6 +10,7 @@ from google.protobuf import text_format
 from onnx import TensorProto, helper
 from tritonclient.grpc import model_config_pb2 as pb
 
+from components.inference.pod_manifest import ADMIN_HEADER
 from tools.triton_process import TritonProcess
 
 # Name, onnx type, shape; a name in the shape stands for a variable axis.
@@ -74,7 +75,14 @@ def outputs(response: httpx.Response) -> dict[str, Any]:
     return {output["name"]: output["data"] for output in response.json()["outputs"]}
 
 
+def key_of(triton: TritonProcess) -> str:
+    """The value that opens the part of the API that changes a server: only who sees the server's process sees it."""
+    arguments = Path(f"/proc/{triton.pid}/cmdline").read_text().split("\0")
+    [found] = [argument.rpartition("=")[2] for argument in arguments if argument.startswith("--http-restricted-api=")]
+    return found
+
+
 def states(triton: TritonProcess) -> dict[str, tuple[str, str]]:
     """State and reason of every model."""
-    index = httpx.post(f"{triton.http}/v2/repository/index").json()
+    index = httpx.post(f"{triton.http}/v2/repository/index", headers={ADMIN_HEADER: key_of(triton)}).json()
     return {entry["name"]: (entry.get("state", ""), entry.get("reason", "")) for entry in index}

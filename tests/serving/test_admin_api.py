@@ -9,6 +9,7 @@ from tritonclient.grpc import service_pb2
 
 from components.inference.pod_manifest import ADMIN_HEADER
 from serving.contract import GRPC_SERVICE
+from tests.serving.repository import key_of
 from tools.triton_process import TritonProcess
 
 pytestmark = pytest.mark.serving
@@ -43,13 +44,6 @@ CLOSED_GRPC = (
 )
 OPEN_HTTP = ("/v2", "/v2/health/live", "/v2/health/ready", f"/v2/models/{MODEL}", f"/v2/models/{MODEL}/config", f"/v2/models/{MODEL}/stats")
 OPEN_GRPC = ("ServerLive", "ServerReady", "ServerMetadata", "ModelReady", "ModelMetadata", "ModelConfig", "ModelStatistics")
-
-
-def key_of(server: TritonProcess) -> str:
-    """The value that would open the closed part: only who sees the server's process sees it."""
-    arguments = Path(f"/proc/{server.pid}/cmdline").read_text().split("\0")
-    [found] = [argument.rpartition("=")[2] for argument in arguments if argument.startswith("--http-restricted-api=")]
-    return found
 
 
 def call(server: TritonProcess, method: str, metadata: tuple[tuple[str, str], ...] = ()) -> None:

@@ -1,0 +1,216 @@
+"""Configs as the stack renders them, on the real server: what is accepted loads and behaves, what is refused would not have loaded."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from components.inference.pod_manifest import build_arguments
+from serving.contract import WARMUP_FOLDER
+from serving.model_config import ModelManifest, ServingSpec, SignatureSpec, model_manifest, render_config, warmup_files
+from tests.serving.repository import infer, outputs, states, tensor, write_model
+from tests.unit.components.inference.models import plan
+from tools.triton_process import TritonProcess
+
+pytestmark = pytest.mark.serving
+
+# Answers every request with its input; says in the log how many it got at once and what stood in them.
+IDENTITY = """
+import triton_python_backend_utils as pb_utils
+
+
+class TritonPythonModel:
+    def initialize(self, args):
+        self.name = args["model_name"]
+
+    def execute(self, requests):
+        tensors = [request.inputs()[0].as_numpy() for request in requests]
+        print(f"{self.name} got {len(requests)}: {tensors[0].ravel()[:1].tolist()}", flush=True)
+        if b"refuse" in tensors[0].ravel()[:1]:
+            raise ValueError("asked to refuse")
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("y", tensor)]) for tensor in tensors]
+"""
+FLOATS = (-1, 3)
+IMAGE = (-1, 3, 224, 224)
+ONE = {"instances": {"count": 1}}
+BATCHES = {"maxBatchSize": 8}
+POLICY = {"maxSize": 7, "timeoutMicroseconds": 9_000_000, "timeoutAction": "delay", "allowTimeoutOverride": True}
+RESOURCES = [{"name": "R1", "count": 4, "available": 8}, {"name": "R2", "count": 1, "scope": "global"}]
+# What a person may write, each key at least once.
+ACCEPTED: dict[str, dict[str, Any]] = {
+    "nothing": {},
+    "half": {"instances": {}},
+    "copies": {"instances": {"count": 2}},
+    "groups": {"instances": {"count": 1, "further": [{"count": 1}]}},
+    "batch": {"batching": BATCHES},
+    "alone": {"batching": {**BATCHES, "dynamic": False}},
+    "preferred": {"batching": {"maxBatchSize": 32, "preferredSizes": [4, 8, 16], "maxQueueDelayMicroseconds": 50_000}},
+    "throughput": {"batching": "throughput"},
+    "ordered": {"batching": {**BATCHES, "preserveOrdering": True}},
+    "ordered-reject": {"batching": {**BATCHES, "preserveOrdering": True, "queue": {"timeoutMicroseconds": 60_000_000}}},
+    "ordered-level": {"batching": {**BATCHES, "preserveOrdering": True, "priorities": {"levels": 1}}},
+    "queue": {"batching": {**BATCHES, "queue": POLICY}},
+    "override": {"batching": {**BATCHES, "queue": {"timeoutAction": "delay", "allowTimeoutOverride": True}}},
+    "levels": {"batching": {**BATCHES, "priorities": {"levels": 2}}},
+    "levels-queues": {
+        "batching": {**BATCHES, "queue": {"maxSize": 3}, "priorities": {"levels": 3, "default": 2, "queues": [{"level": 3, **POLICY}]}}
+    },
+    "direct": {"sequence": {"strategy": "direct"}},
+    "direct-batch": {
+        "batching": BATCHES,
+        "sequence": {"strategy": "direct", "maxIdleMicroseconds": 5_000_000, "minimumSlotUtilizationPercent": 50, "maxQueueDelayMicroseconds": 100},
+    },
+    "oldest": {"sequence": {"strategy": "oldest", "maxCandidateSequences": 4}},
+    "oldest-batch": {
+        "batching": BATCHES,
+        "sequence": {
+            "strategy": "oldest",
+            "maxCandidateSequences": 64,
+            "preferredSizes": [2, 8],
+            "maxQueueDelayMicroseconds": 10,
+            "preserveOrdering": True,
+        },
+    },
+    "cache": {"responseCache": True},
+    "cache-batch": {"responseCache": True, "batching": BATCHES},
+    "limiter": {"rateLimiter": {"priority": 2}},
+    "limiter-resources": {"rateLimiter": {"resources": RESOURCES}, "instances": {"count": 2}},
+    "limiter-sequence": {"rateLimiter": {"resources": RESOURCES[:1]}, "sequence": {"strategy": "direct"}},
+    "warm-zero": {"warmup": [{"inputs": [{"name": "x", "dims": [2, 3]}]}]},
+    "warm-random": {"batching": BATCHES, "warmup": [{"batchSize": 8, "count": 2, "inputs": [{"name": "x", "dims": [3], "data": "random"}]}]},
+    "graph-level": {"batching": BATCHES, "optimization": {}},
+    "everything": {
+        "batching": {**BATCHES, "preferredSizes": [4], "queue": POLICY, "priorities": {"levels": 2, "queues": [{"level": 1, "maxSize": 9}]}},
+        "responseCache": True,
+        "rateLimiter": {"resources": RESOURCES},
+        "warmup": [{"batchSize": 4, "inputs": [{"name": "x", "dims": [3]}]}],
+    },
+}
+BASE = 'backend: "python" {batch} input {{ name: "x" data_type: TYPE_FP32 dims: 3 }} output {{ name: "y" data_type: TYPE_FP32 dims: 3 }} '
+# What our rules refuse, written by hand past them: Triton's own words, so that no rule is stricter than it must be.
+REFUSED = {
+    "above-largest": ("max_batch_size: 8 dynamic_batching { preferred_batch_size: 16 }", "preferred size must be <= max batch size"),
+    "no-level": (
+        "max_batch_size: 8 dynamic_batching { priority_levels: 2 default_priority_level: 3 }",
+        "default priority level must be in range [1, 2]",
+    ),
+    "no-default": ("max_batch_size: 8 dynamic_batching { priority_levels: 2 }", "default priority level must be in range [1, 2]"),
+    "no-queue": (
+        "max_batch_size: 8 dynamic_batching { priority_levels: 2 default_priority_level: 1 priority_queue_policy { key: 3 value {} } }",
+        "priority queue policy must have priority level in range [1, 2]",
+    ),
+    "order-levels": (
+        "max_batch_size: 8 dynamic_batching { preserve_ordering: true priority_levels: 2 default_priority_level: 1 }",
+        "Only one priority level is allowed when 'preserve_ordering' is true",
+    ),
+    "order-delay": (
+        "max_batch_size: 8 dynamic_batching { preserve_ordering: true default_queue_policy { default_timeout_microseconds: 1 timeout_action: DELAY } }",
+        "can not have DELAY as timeout action",
+    ),
+    "cached-sequence": ("sequence_batching {} response_cache { enable: true }", "Response Cache does not currently support model"),
+    "cached-decoupled": ("model_transaction_policy { decoupled: true } response_cache { enable: true }", "'decoupled' transaction policy"),
+    "oldest-above": (
+        "max_batch_size: 8 sequence_batching { oldest { max_candidate_sequences: 1 preferred_batch_size: 9 } }",
+        "sequence batching preferred batch size must be <= max batch",
+    ),
+    "starved": (
+        "instance_group { kind: KIND_CPU rate_limiter { resources { name: 'R1' count: 9 } } }",
+        "is limited to 8 which will prevent scheduling",
+    ),
+    "no-file": (
+        "model_warmup { name: 'w' batch_size: 1 inputs { key: 'x' value { data_type: TYPE_FP32 dims: 3 input_data_file: 'gone' } } }",
+        "failed to open text file",
+    ),
+}
+
+
+def published(name: str, dims: tuple[int, ...] = FLOATS, datatype: str = "FP32", **values: Any) -> ModelManifest:
+    """A published model of this name that answers with its input."""
+    signature = SignatureSpec.model_validate_json(
+        json.dumps({"inputs": [{"name": "x", "datatype": datatype, "dims": dims}], "outputs": [{"name": "y", "datatype": datatype, "dims": dims}]})
+    )
+    return model_manifest("magika").model_copy(update={"name": name, "signature": signature, **values})
+
+
+def write(repository: Path, manifest: ModelManifest, values: dict[str, Any]) -> ServingSpec:
+    """The model with the config that a stack with these keys renders, and the files it is warmed up with."""
+    serving = ServingSpec.model_validate_json(json.dumps(values))
+    write_model(repository, manifest.name, render_config(manifest, 1, serving, "cpu"), {"model.py": IDENTITY})
+    for file, content in warmup_files(manifest, serving.warmup).items():
+        path = repository / manifest.name / WARMUP_FOLDER / file
+        path.parent.mkdir()
+        path.write_bytes(content)
+    return serving
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonProcess]:
+    """Every config in one server, with the arguments that a pod with a cache and a rate limiter gets."""
+    folder = tmp_path_factory.mktemp("configs")
+    repository = folder / "models"
+    limiters = [
+        serving.rate_limiter for name, values in ACCEPTED.items() if (serving := write(repository, published(name), ONE | values)).rate_limiter
+    ]
+    write(repository, published("image", IMAGE), {**ONE, "batching": BATCHES})
+    check = model_manifest("magika").check
+    write(repository, published("warm", (-1, 1), "BYTES"), {**ONE, "batching": BATCHES, "warmup": [{"batchSize": 2, "count": 2}]})
+    refusing = check.model_copy(update={"content": "refuse"})
+    write(repository, published("warm-refused", (-1, 1), "BYTES", check=refusing), {**ONE, "warmup": [{}]})
+    for name, (text, _) in REFUSED.items():
+        write_model(repository, name, f'name: "{name}" {BASE.format(batch="")} {text}', {"model.py": IDENTITY})
+    arguments = build_arguments(plan({"responseCacheMib": 16, "memoryMib": 2048}))
+    chosen = [argument for argument in arguments if argument.startswith("--cache-config")]
+    limits = next(limiter.server_arguments() for limiter in limiters if limiter.resources)
+    with TritonProcess(
+        repository=repository,
+        arguments=[*chosen, *limits, "--exit-on-error=false", "--strict-readiness=false"],
+        shm_mib=4096,
+        log=folder / "triton.log",
+    ) as triton:
+        triton.wait_ready(120)
+        yield triton
+
+
+def test_every_accepted_config_loads_and_answers(server: TritonProcess) -> None:
+    unavailable = {name: reason for name, (state, reason) in states(server).items() if name in ACCEPTED and state != "READY"}
+    assert unavailable == {}
+    for name, values in ACCEPTED.items():
+        sequence = {"sequence_id": 1, "sequence_start": True, "sequence_end": True} if "sequence" in values else {}
+        assert outputs(infer(server, name, tensor("x", "FP32", [1, 3], [1, 2, 3]), **sequence)) == {"y": [1, 2, 3]}, name
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_rules_refuse_triton_does_not_load(server: TritonProcess, name: str) -> None:
+    assert states(server)[name][0] != "READY"
+    [reason, *_] = [line for line in server.log.read_text().splitlines() if f"'{name}'" in line and line.startswith("E")]
+    assert REFUSED[name][1] in reason
+
+
+def test_a_batch_is_accepted_and_a_tensor_without_the_batch_axis_is_answered_by_400(server: TritonProcess) -> None:
+    """triton-inference-server/server#1338: the batch axis is counted once, in max_batch_size."""
+    rows = [0.0] * (3 * 224 * 224)
+    assert infer(server, "image", tensor("x", "FP32", [4, 3, 224, 224], rows * 4)).status_code == httpx.codes.OK
+    refused = infer(server, "image", tensor("x", "FP32", [3, 224, 224], rows))
+    assert refused.status_code == httpx.codes.BAD_REQUEST
+    assert "unexpected shape" in refused.json()["error"]
+
+
+def test_an_equal_request_is_answered_from_the_cache(server: TritonProcess) -> None:
+    for value in (7, 7, 8):
+        outputs(infer(server, "cache-batch", tensor("x", "FP32", [1, 3], [value] * 3)))
+    [stats] = httpx.get(f"{server.http}/v2/models/cache-batch/stats").json()["model_stats"]
+    assert stats["inference_stats"]["cache_hit"]["count"] == 1
+
+
+def test_a_model_has_answered_its_check_sample_before_it_is_ready(server: TritonProcess) -> None:
+    log = server.log.read_text(errors="replace")
+    assert log.count("warm got 2: [b'#!/usr/bin/env python3") == 2
+
+
+def test_a_model_that_does_not_answer_its_check_sample_is_not_loaded(server: TritonProcess) -> None:
+    state, reason = states(server)["warm-refused"]
+    assert state == "UNAVAILABLE"
+    assert "failed to run warmup sample 'sample-0'" in reason
