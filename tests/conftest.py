@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 # Whole families, because a new variable of one of these tools must not leak in either.
 AMBIENT_PREFIXES = ("AWS_", "KUBE", "PULUMI_", "HELM_", "GOOGLE_", "AZURE_", "INFERENCE_PLATFORM_")
@@ -12,6 +13,11 @@ TIERS_WITH_ENGINES = ("e2e", "preview", "serving")
 
 # What `make` hands to its children would reach the `make` of a test too, when the tests themselves run under `make test`.
 OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES")
+
+
+# How long an example takes says how busy the machine is, not whether the code is right.
+settings.register_profile("project", deadline=None)
+settings.load_profile("project")
 
 
 def pytest_configure() -> None:

@@ -8,8 +8,8 @@ from enum import StrEnum
 class Accelerator(StrEnum):
     """GPU model of a node; the value is what a person writes in the stack file."""
 
-    V100 = "v100"
     T4 = "t4"
+    V100 = "v100"
     A10G = "a10g"
     L4 = "l4"
     L40S = "l40s"

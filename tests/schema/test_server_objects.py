@@ -1,5 +1,7 @@
 """Objects of servers and of the GPU simulator are what Kubernetes allows."""
 
+from dataclasses import replace
+
 import kubernetes_validate
 import pytest
 
@@ -14,7 +16,7 @@ from components.inference import triton_manifest as triton
 from components.inference.repository_manifest import CacheUse
 from tests.unit.components.batch.jobs import VOLUME_IN, VOLUME_OUT
 from tests.unit.components.batch.jobs import plan as plan_of_job
-from tests.unit.components.inference.models import IDENTITY, plan
+from tests.unit.components.inference.models import IDENTITY, loaded, plan
 from tests.unit.components.inference.test_repository_manifest import CACHE, SECRET, spec_of, store, volume
 from tests.unit.components.inference.test_triton_manifest import GPU, gpu_pool
 
@@ -44,6 +46,11 @@ OBJECTS = {
     "front-account": ("v1", "ServiceAccount", front.build_service_account(FRONT)),
     "front-config": ("v1", "ConfigMap", front.build_config_map(FRONT)),
     "front-budget": ("policy/v1", "PodDisruptionBudget", front.build_disruption_budget(FRONT)),
+    "config-with-warmup": (
+        "v1",
+        "ConfigMap",
+        triton.build_config_map(replace(PLANS["cpu"], models=(replace(loaded(), warmup_files={"check": b"a"}),))),
+    ),
     "budget": ("policy/v1", "PodDisruptionBudget", triton.build_disruption_budget(PLANS["cpu"])),
 }
 

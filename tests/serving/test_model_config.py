@@ -11,6 +11,7 @@ import pytest
 from components.inference.pod_manifest import build_arguments
 from serving.contract import WARMUP_FOLDER
 from serving.model_config import ModelManifest, ServingSpec, SignatureSpec, model_manifest, render_config, warmup_files
+from serving.model_manifest import CheckSpec
 from tests.serving.repository import infer, outputs, states, tensor, write_model
 from tests.unit.components.inference.models import plan
 from tools.triton_process import TritonProcess
@@ -155,9 +156,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonProcess]:
         serving.rate_limiter for name, values in ACCEPTED.items() if (serving := write(repository, published(name), ONE | values)).rate_limiter
     ]
     write(repository, published("image", IMAGE), {**ONE, "batching": BATCHES})
-    check = model_manifest("magika").check
     write(repository, published("warm", (-1, 1), "BYTES"), {**ONE, "batching": BATCHES, "warmup": [{"batchSize": 2, "count": 2}]})
-    refusing = check.model_copy(update={"content": "refuse"})
+    refusing = CheckSpec(content="refuse", output="y", expected="refuse")
     write(repository, published("warm-refused", (-1, 1), "BYTES", check=refusing), {**ONE, "warmup": [{}]})
     for name, (text, _) in REFUSED.items():
         write_model(repository, name, f'name: "{name}" {BASE.format(batch="")} {text}', {"model.py": IDENTITY})

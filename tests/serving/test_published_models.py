@@ -75,14 +75,16 @@ def ask(client: InferenceServerClient, model: str, inputs: dict[str, np.ndarray]
 
 @pytest.mark.parametrize(("model", "datatype"), [("simple", np.int32), ("simple_int8", np.int8)])
 def test_sum_and_difference_of_integers(client: InferenceServerClient, model: str, datatype: type) -> None:
-    one, two = np.arange(32, dtype=datatype).reshape(2, 16), np.full((2, 16), 3, dtype=datatype)
+    one: np.ndarray = np.arange(32).reshape(2, 16).astype(datatype)
+    two: np.ndarray = np.full((2, 16), 3).astype(datatype)
     answer = ask(client, model, {"INPUT0": one, "INPUT1": two})
     assert (answer["OUTPUT0"] == one + two).all()
     assert (answer["OUTPUT1"] == one - two).all()
 
 
 def test_sum_and_difference_of_integers_written_as_text(client: InferenceServerClient) -> None:
-    one, two = (np.array([[str(value) for value in values]], dtype=np.object_) for values in (range(16), [4] * 16))
+    one: np.ndarray = np.array([[str(value) for value in range(16)]], dtype=np.object_)
+    two: np.ndarray = np.array([["4"] * 16], dtype=np.object_)
     answer = ask(client, "simple_string", {"INPUT0": one, "INPUT1": two})
     assert [int(value) for value in answer["OUTPUT0"][0]] == [value + 4 for value in range(16)]
     assert [int(value) for value in answer["OUTPUT1"][0]] == [value - 4 for value in range(16)]

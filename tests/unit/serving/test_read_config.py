@@ -78,6 +78,44 @@ def test_the_examples_are_all_there():
     ]
 
 
+QUEUES = {"maxSize": 5, "timeoutMicroseconds": 2000, "timeoutAction": "delay", "allowTimeoutOverride": True}
+WHOLE = [
+    {"batching": {"maxBatchSize": 8, "preferredSizes": [2, 8], "maxQueueDelayMicroseconds": 9, "preserveOrdering": True, "queue": {"maxSize": 1}}},
+    {"batching": {"maxBatchSize": 8, "queue": QUEUES, "priorities": {"levels": 3, "default": 2, "queues": [{"level": 1, **QUEUES}]}}},
+    {"batching": {"maxBatchSize": 8, "dynamic": False}, "responseCache": True},
+    {"instances": {"count": 2, "kind": "gpu", "gpus": [0, 1], "profiles": [1], "further": [{"count": 4, "kind": "gpu", "gpus": [2]}, {"count": 1}]}},
+    {"sequence": {"strategy": "direct", "maxIdleMicroseconds": 7, "maxQueueDelayMicroseconds": 8, "minimumSlotUtilizationPercent": 33}},
+    {
+        "batching": {"maxBatchSize": 8},
+        "sequence": {
+            "strategy": "oldest",
+            "maxIdleMicroseconds": 7,
+            "maxQueueDelayMicroseconds": 8,
+            "maxCandidateSequences": 9,
+            "preferredSizes": [4],
+            "preserveOrdering": True,
+        },
+    },
+    {"rateLimiter": {"priority": 3, "resources": [{"name": "R1", "count": 2, "scope": "global"}, {"name": "R2", "count": 1}]}},
+    {"warmup": [{"batchSize": 1, "count": 3}]},
+    {"warmup": [{"inputs": [{"name": "text", "dims": [1, 1], "data": "random"}, {"name": "image", "dims": [1, 3, 4]}]}]},
+    {"optimization": {"graphLevel": -1, "accelerator": "tensorrt", "precision": "fp16", "workspaceMib": 64, "cudaGraphs": True}},
+    {"optimization": {"accelerator": "openvino", "inputPinnedMemory": False, "outputPinnedMemory": True, "gatherKernelBufferThreshold": 3}},
+    {"optimization": {"graphLevel": 2, "accelerator": "auto-mixed-precision"}},
+]
+
+
+@pytest.mark.parametrize("values", WHOLE, ids="-".join)
+def test_every_key_is_read_back(values):
+    serving = serving_of(values)
+    # Each value differs from its default, so a key that is lost is seen.
+    assert serving.model_dump(by_alias=True, exclude_defaults=True).keys() == values.keys()
+    read = read_config(config_text(config_message(facts_for(serving, 4), serving, cpu_cores=CPU_CORES)))
+    assert read.unexpressed == ()
+    assert read.facts == facts_for(serving, 4)
+    assert read.serving.model_dump() == resolved(serving).model_dump()
+
+
 @given(SERVING, st.integers(0, 4))
 @settings(max_examples=200)
 def test_whatever_a_spec_says_is_read_back_from_its_config(values, controls):
