@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import time
 from typing import IO, TYPE_CHECKING, Any
 
 from serving.repository.s3 import ABSENT, error_code, status_of
@@ -16,9 +17,11 @@ if TYPE_CHECKING:
 # A single request takes at most 5 GiB, a part at least 5 MiB (Amazon S3 User Guide, "Multipart upload limits").
 SINGLE_BYTES_MAX = 1024 * 1024 * 1024
 PART_BYTES = 256 * 1024 * 1024
-# 412: an object is there. 409: another conditional write was faster. 501 and 400: the store does not know the condition.
+# 412: an object is there. 409: another write of the key is under way, and S3 wants the request again (Amazon S3 API Reference, PutObject). 501 and
+# 400: the store does not know the condition.
 EXISTS, CONFLICT = 412, 409
 UNKNOWN_CONDITION = {"NotImplemented", "InvalidArgument", "InvalidRequest"}
+CONFLICT_ATTEMPTS, CONFLICT_SECONDS = 5, 0.5
 CONDITION: dict[str, Any] = {"IfNoneMatch": "*"}
 
 
@@ -26,18 +29,25 @@ def put_new(client: S3Client, bucket: str, key: str, body: IO[bytes], entry: Fil
     """Write `body` to `key`; False when an object is there already. boto3's errors pass through."""
     from botocore.exceptions import ClientError  # noqa: PLC0415  boto3 is imported where a store is used
 
-    try:
-        _put(client, bucket, key, body, entry, CONDITION)
-    except ClientError as error:
-        if status_of(error) in {EXISTS, CONFLICT}:
-            return False
-        if error_code(error) not in UNKNOWN_CONDITION:
-            raise
-        if _is_there(client, bucket, key):
-            return False
+    condition, attempts = CONDITION, CONFLICT_ATTEMPTS
+    while True:
         body.seek(0)
-        _put(client, bucket, key, body, entry, {})
-    return True
+        try:
+            _put(client, bucket, key, body, entry, condition)
+        except ClientError as error:
+            attempts -= 1
+            if status_of(error) == EXISTS:
+                return False
+            if status_of(error) == CONFLICT and attempts:
+                time.sleep(CONFLICT_SECONDS)
+            elif condition and error_code(error) in UNKNOWN_CONDITION:
+                condition = {}
+                if _is_there(client, bucket, key):
+                    return False
+            else:
+                raise
+        else:
+            return True
 
 
 def _put(client: S3Client, bucket: str, key: str, body: IO[bytes], entry: FileEntry, condition: dict[str, Any]) -> None:

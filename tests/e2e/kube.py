@@ -25,6 +25,7 @@ NAMESPACED = {
     "services": CORE,
     "configmaps": CORE,
     "serviceaccounts": CORE,
+    "secrets": CORE,
     "events": CORE,
     "deployments": APPS,
     "replicasets": APPS,

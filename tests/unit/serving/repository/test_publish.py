@@ -1,6 +1,7 @@
 """What is published is whole, never changes, and survives two publishers at a time."""
 
 from contextlib import contextmanager
+from itertools import repeat
 from typing import TYPE_CHECKING, cast
 
 import pytest
@@ -121,27 +122,49 @@ def test_the_loser_of_a_race_takes_away_what_the_winner_does_not_list(built, buc
     assert verify(bucket, ONE) == read_checksums(built, ONE)
 
 
+class Odd:
+    """moto, as a store that answers conditional writes with `errors`, one after the other, before it takes them."""
+
+    def __init__(self, client, errors):
+        self.client, self.errors = client, iter(errors)
+
+    def __getattr__(self, name):
+        return getattr(self.client, name)
+
+    def put_object(self, **arguments):
+        if "IfNoneMatch" in arguments and (error := next(self.errors, None)):
+            raise error
+        return self.client.put_object(**arguments)
+
+
+def odd(bucket, errors):
+    return BucketStore(cast("S3Client", Odd(bucket.client, errors)), bucket.bucket, bucket.prefix)
+
+
+def answers(code, status):
+    return ClientError({"Error": {"Code": code}, "ResponseMetadata": {"HTTPStatusCode": status}}, "PutObject")  # type: ignore[typeddict-item]
+
+
 def test_a_store_that_does_not_know_the_condition_is_looked_at_before(built, bucket, said):
-    class Unknowing:
-        """moto, as a store that answers 501 to a conditional write."""
-
-        def __init__(self, client):
-            self.client = client
-
-        def __getattr__(self, name):
-            return getattr(self.client, name)
-
-        def put_object(self, **arguments):
-            if "IfNoneMatch" in arguments:
-                raise ClientError({"Error": {"Code": "NotImplemented"}}, "PutObject")
-            return self.client.put_object(**arguments)
-
-    store = BucketStore(cast("S3Client", Unknowing(bucket.client)), bucket.bucket, bucket.prefix)
+    store = odd(bucket, repeat(answers("NotImplemented", 501)))
     assert publish(built, store, [ONE], said.append) == 1
     assert publish(built, store, [ONE], said.append) == 0
     bucket.client.put_object(Bucket=bucket.bucket, Key=bucket.key(TWO, "model.py"), Body=b"other code")
     with pytest.raises(RepositoryError, match="there already with other content"):
         publish(built, store, [TWO], said.append)
+
+
+def test_a_write_that_met_another_is_asked_again(built, bucket, said, monkeypatch):
+    naps: list[float] = []
+    monkeypatch.setattr("time.sleep", naps.append)
+    assert publish(built, odd(bucket, [answers("ConditionalRequestConflict", 409)] * 3), [ONE], said.append) == 1
+    verify(bucket, ONE)
+    assert len(naps) == 3
+
+
+def test_a_store_that_refuses_writes_is_named(built, bucket, said):
+    with pytest.raises(RepositoryError, match=r"magika/1/model\.onnx: the store answers AccessDenied \(403\)"):
+        publish(built, odd(bucket, repeat(answers("AccessDenied", 403))), [ONE], said.append)
 
 
 def test_a_large_file_goes_up_in_parts_under_the_same_condition(built, bucket, said, monkeypatch, tmp_path):
