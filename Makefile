@@ -13,7 +13,7 @@ quoted = '$(subst ','\'',$(1))'
 given = $(if $(filter-out file,$(firstword $(origin $(1)))),--$(2)=$(call quoted,$($(1))))
 CONTEXT_ARGUMENT = $(call given,CONTEXT,context)
 
-.PHONY: help up down status env predict load cluster cluster-stop check format lint types imports unit preview serving e2e test bench toolchain images models schema venv
+.PHONY: help up down status env predict registry load cluster cluster-stop check format lint types imports unit preview serving e2e test bench toolchain images models schema venv
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/\$$\$$/$$/g' | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -35,6 +35,9 @@ env: venv ## shell settings for pulumi and kubectl: eval "$$(make env)"
 
 predict: venv ## classify FILE (default README.md) through the gateway, over HTTP and gRPC
 	@$(PY) -m tools.predict $(CONTEXT_ARGUMENT) $(call quoted,$(or $(FILE),README.md))
+
+registry: venv ## the versions of the local stack's models and how far each may go
+	@$(PY) -m tools.registry $(CONTEXT_ARGUMENT)
 
 load: venv ## open-loop traffic through the gateway: RATE requests per second (50) for SECONDS (20)
 	@$(PY) -m tools.load --rate $(or $(RATE),50) --seconds $(or $(SECONDS),20)

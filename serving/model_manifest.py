@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from components.core.spec import Spec
 from components.errors import ManifestError
+from serving.compatibility import FrameworkSpec, Requirements
 from serving.model_sources import FileSourceSpec
 from serving.model_steps import StepSpec
 
@@ -121,6 +122,10 @@ class ModelVersionSpec(Spec):
     gpu_memory_mib: Annotated[
         int | None, Field(gt=0, description="GPU memory of one instance when loaded and busy; needed to serve it with instances of kind gpu.")
     ] = None
+    framework: Annotated[FrameworkSpec | None, Field(description="What wrote the network.")] = None
+    requires: Annotated[Requirements, Field(description="Releases of a server's parts that can run it, as specifiers: {triton: '>=2.40'}.")] = Field(
+        default_factory=dict
+    )
 
 
 class CheckSpec(Spec):

@@ -18,7 +18,9 @@ from components.front.spec import FrontSpec
 from components.inference.spec import ServerSpec
 from components.naming import DNS_LABEL, DNS_LABEL_MAX
 from components.traffic.spec import CanarySpec, GatewaySpec, RoutingSpec
+from serving.compatibility import Release
 from serving.model_config import ImageVariant, ServingSpec
+from stacks.registry import RegistrySpec
 
 
 class Environment(StrEnum):
@@ -73,6 +75,10 @@ class ImagesSpec(Spec):
         ImageRef | None,
         Field(description="The platform's own programs, which a front or a repository outside the serving image needs: tag or, better, digest."),
     ] = None
+    triton_version: Annotated[
+        Release | None,
+        Field(description="Triton in the serving image, as GET /v2 answers; absent: known for variant cpu as built here, unknown for any other."),
+    ] = None
 
 
 class ModelSpec(ServingSpec):
@@ -111,6 +117,7 @@ class StackConfig(Spec):
     gateway: GatewaySpec
     images: ImagesSpec = ImagesSpec()
     node_pools: Annotated[dict[PoolName, GpuNodePoolSpec], Field(default_factory=dict, description="GPU node pools by name.")]
+    registry: Annotated[RegistrySpec | None, Field(description="Registry that decides which versions may get traffic; absent: none is asked.")] = None
     models: Annotated[dict[ModelName, ModelSpec], Field(min_length=1, description="Models by name; a DNS label, part of the external host.")]
     batch_jobs: Annotated[dict[ModelName, BatchJobSpec], Field(default_factory=dict, description="Batch runs by name; each is a Job.")]
 

@@ -2,7 +2,7 @@
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pulumi
@@ -10,11 +10,16 @@ from pulumi.runtime import config as pulumi_config
 from pydantic import ValidationError
 
 from components.errors import ConfigError
+from serving.registry.errors import RegistryError
+from serving.registry.view import RegistryView
 from stacks.config import StackConfig
-from stacks.problems import Problem, of_validation, unknown_key_hint
+from stacks.problems import UNSHOWN, Problem, of_faults, of_validation, unknown_key_hint
+from stacks.registry import registry_view
+from stacks.rules_versions import registry_faults
 
 PROJECT = "inference-platform"
 ENGINE_NAMESPACE = "pulumi"
+ViewOf = Callable[[StackConfig], RegistryView | None]
 
 
 @functools.cache
@@ -30,7 +35,7 @@ def load(stack: str, raw: Mapping[str, object], secret: frozenset[str] = frozens
     over. `secret` names the keys (in the same spelling) whose values are never shown. Raises ConfigError with all faults at once.
     """
     problems = [_foreign(key) for key in sorted(raw) if _namespace(key) not in {PROJECT, ENGINE_NAMESPACE}]
-    own = {_bare(key): _parsed(value) for key, value in raw.items() if _namespace(key) == PROJECT}
+    own = _own(raw)
     detached = sorted(key for key in own if "." in key)
     problems += [_detached(key, own) for key in detached]
     document = {key: value for key, value in own.items() if key not in detached}
@@ -47,7 +52,32 @@ def load_from_pulumi() -> StackConfig:
     """The configuration of the stack that runs now; nothing is registered and no cluster is called before it is known to be valid."""
     raw = {**pulumi_config.get_config_env(), **pulumi_config.CONFIG.get()}
     secret = {*pulumi_config.get_config_secret_keys_env(), *(key for key in raw if pulumi_config.is_config_secret(key))}
-    return load(pulumi.get_stack(), raw, frozenset(secret))
+    config = load(pulumi.get_stack(), raw, frozenset(secret))
+    check_versions(config, pulumi.get_stack(), raw, frozenset(secret))
+    return config
+
+
+def check_versions(
+    config: StackConfig, stack: str, raw: Mapping[str, object], secret: frozenset[str] = frozenset(), view: ViewOf = registry_view
+) -> None:
+    """Ask the stack's registry, once, which versions may get traffic. ConfigError with all faults, or when the registry cannot be read."""
+    try:
+        found = view(config)
+    except RegistryError as error:
+        said = UNSHOWN if secret else error.message
+        raise ConfigError(
+            f"stack {stack}: registry: {said}", hint=f"{error.hint}; nothing was changed. To go on without one: pulumi config rm registry"
+        ) from None
+    if found is None:
+        return
+    problems = of_faults(registry_faults(config, found), _own(raw), frozenset(map(_bare, secret)))
+    if problems:
+        raise _error(stack, problems)
+
+
+def _own(raw: Mapping[str, object]) -> dict[str, object]:
+    """The project's keys, without its namespace."""
+    return {_bare(key): _parsed(value) for key, value in raw.items() if _namespace(key) == PROJECT}
 
 
 def _namespace(key: str) -> str:

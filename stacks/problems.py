@@ -1,7 +1,8 @@
 """What is wrong with a stack file, in words: one line per fault with key path, value, reason and way out."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,8 @@ from stacks.key_paths import Location, allowed_keys, closest, dotted, keys_of, v
 
 HIDDEN = "[secret]"
 MAX_SHOWN = 100
+# Of a URI, everything a server takes for name and password.
+PASSWORD = re.compile(r"://[^/?#\s]*@")
 UNSHOWN = "not a valid value (the reason would show it, and a key is secret)"
 IN_THE_FILE = "correct it in the stack file"
 NUMBER_TYPES = {"int_type": "int", "float_type": "float", "bool_type": "bool"}
@@ -47,6 +50,11 @@ def of_validation(error: ValidationError, document: Mapping[str, Any], schema: M
     return problems
 
 
+def of_faults(faults: Iterable[Fault], document: Mapping[str, Any], secret: frozenset[str]) -> list[Problem]:
+    """Faults of the whole file, found after pydantic was content."""
+    return [_between_keys(fault, (), document, secret) for fault in faults]
+
+
 def _between_keys(fault: Fault, above: Location, document: Mapping[str, Any], secret: frozenset[str]) -> Problem:
     """A rule between keys may quote any of them, so its words are shown only where no key is secret."""
     keys = [*above, *fault.keys]
@@ -72,7 +80,7 @@ def _shown(keys: Location, document: Mapping[str, Any]) -> str | None:
         value = value_at(keys, document)
     except (KeyError, IndexError):
         return None
-    return None if isinstance(value, Mapping | list) else _cut(json.dumps(value, ensure_ascii=False))
+    return None if isinstance(value, Mapping | list) else _cut(PASSWORD.sub("://...@", json.dumps(value, ensure_ascii=False)))
 
 
 def _cut(text: str) -> str:

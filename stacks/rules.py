@@ -14,6 +14,7 @@ from stacks.models import manifest_of, parts_of, pool_use, repository_use, serve
 from stacks.rules_batch import batch_faults
 from stacks.rules_front import front_faults
 from stacks.rules_serving import model_faults
+from stacks.rules_versions import compatibility_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +32,10 @@ def stack_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
         yield from front_faults(config, name, model)
         yield from _in_flight_faults(config, name, model)
         version_faults = list(_version_faults(name, model))
-        yield from version_faults or list(model_faults(name, model, config.images.variant)) or _server_faults(config, name, model)
+        yield from version_faults or (
+            *compatibility_faults(config, name, model),
+            *(list(model_faults(name, model, config.images.variant)) or _server_faults(config, name, model)),
+        )
 
 
 def _environment_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
@@ -40,6 +44,8 @@ def _environment_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
         yield Fault(("environment",), f"the stack is named {stack!r}", f"name the stack {environment} or {environment}-<suffix>, or change the key")
     if environment == "local":
         return
+    if config.registry is not None and config.registry.uri is None:
+        yield Fault(("registry", "uri"), f"required in {environment}: only the local stack has a registry of its own", "set it, or remove registry")
     if config.images.triton is None:
         way_out = (
             "build serving/Containerfile, push it to your registry, then: pulumi config set --path images.triton <registry>/<name>@sha256:<digest>"

@@ -6,6 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from serving.registry.location import Location
+from tests.registries import copied, empty_database
+
 # Whole families, because a new variable of one of these tools must not leak in either.
 AMBIENT_PREFIXES = ("AWS_", "KUBE", "PULUMI_", "HELM_", "GOOGLE_", "AZURE_", "INFERENCE_PLATFORM_")
 # Folders of this directory whose tests start a cluster or run an image out of the cache.
@@ -36,3 +39,15 @@ def hermetic_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
     # Clients fall back to files under the home directory when the variables are gone.
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
+@pytest.fixture(scope="session")
+def mlflow_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty registry, to be copied."""
+    return empty_database(tmp_path_factory.mktemp("mlflow"))
+
+
+@pytest.fixture
+def registry(mlflow_database: Path, tmp_path: Path) -> Location:
+    """An empty registry of the test's own."""
+    return copied(mlflow_database, tmp_path)

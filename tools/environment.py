@@ -4,6 +4,7 @@ import os
 import shlex
 from collections.abc import Mapping
 
+from serving.registry.location import REGISTRY_VARIABLE, Location
 from stacks.assets import ASSETS_VARIABLE
 from stacks.providers import CONTEXT_OVERRIDE
 from tools.pulumi_cli import PulumiStack
@@ -28,6 +29,7 @@ def variables(target: Target, toolchain: Toolchain) -> dict[str, str]:
         "KUBECONFIG": target.kubeconfig,
         ASSETS_VARIABLE: str(target.assets),
         CONTEXT_OVERRIDE: target.context,
+        REGISTRY_VARIABLE: Location.of_file(target.registry).uri,
         **named,
     }
 

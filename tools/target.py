@@ -19,7 +19,7 @@ FOLDER_NAME_MAX = 100
 
 @dataclass(frozen=True, kw_only=True)
 class Target:
-    """A cluster and the folder that holds what belongs to it alone: Pulumi's state and the list of assets.
+    """A cluster and the folder that holds what belongs to it alone: Pulumi's state, the registry and the list of assets.
 
     `cluster` is the name of the local cluster, None for the user's own: that one is never started, stopped or written to by anything but Pulumi.
     """
@@ -36,6 +36,10 @@ class Target:
     @property
     def backend(self) -> Path:
         return self.folder / "pulumi"
+
+    @property
+    def registry(self) -> Path:
+        return self.folder / "registry" / "mlflow.db"
 
 
 def local_target(name: str) -> Target:

@@ -21,6 +21,7 @@ from tools.images.load import bring_images, check_way
 from tools.own_cluster import check_vacant
 from tools.paths import REPO
 from tools.predict import demonstrate
+from tools.registry import fill, location_of
 from tools.target import Target, command_line, target_of
 from tools.toolchain import Toolchain, charts, ensure
 from tools.toolchain.debian import IMAGE_PACKAGES, PACKAGES, ensure_packages
@@ -43,12 +44,13 @@ def up(target: Target, registry: str | None = None) -> Endpoint:
 
 
 def _bring_up(target: Target, registry: str | None) -> Endpoint:
-    steps = Steps(6)
+    steps = Steps(7)
     steps.run("packages of the distribution", lambda: ensure_packages(IMAGE_PACKAGES if target.cluster is None else PACKAGES))
     toolchain = steps.run("toolchain", ensure)
     images = steps.run("images", lambda: ensure_images(toolchain.path, names=images_of_local_stack()))
     refs = steps.run(f"cluster {target.context}", lambda: prepare_cluster(target, toolchain, images, registry))
     write_assets(target.assets, charts(), refs)
+    steps.run("registry of versions", lambda: fill(location_of(target)))
     steps.run("stack local: pulumi up", lambda: deploy(target, toolchain))
     return steps.run("prediction", lambda: demonstrate(find_endpoint(target, toolchain)))
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import yaml
 
+from serving.registry import rules
+from serving.registry.location import REGISTRY_VARIABLE, Location
+from serving.registry.store import Store
 from tests.e2e.kube import Kube
 from tools.endpoint import SIGNATURE
 from tools.pulumi_cli import PulumiStack, UpdateResult
@@ -68,6 +71,10 @@ class Platform:
             self.stack.remove_config(path)
         result = self.stack.up(*flags)
         return Edit(began, time.monotonic(), result)
+
+    def promote(self, version: int) -> None:
+        """What a person does before a version may be the stable one."""
+        Store(Location.parse(self.stack.env[REGISTRY_VARIABLE])).take(MODEL, lambda model: rules.promote(model, version))
 
     def set_weight(self, weight: int) -> Edit:
         return self.edit({f"models.{MODEL}.canary.weight": str(weight)})

@@ -58,6 +58,8 @@ def life(platform: Platform) -> Life:
     with Load(plan, [over_http(platform, documents=SHORT), over_grpc(platform, documents=SHORT)]) as load:
         with platform.restored():
             for name, (values, without) in edits.items():
+                if name == "promoted":
+                    platform.promote(2)
                 load.mark(f"edit: {name}")
                 edit = platform.edit(values, without=without)
                 assert edit.result.ok, edit.result.log

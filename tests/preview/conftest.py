@@ -1,15 +1,18 @@
 """A bare control plane, the real engine, and projects to try things on."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from serving.registry.location import REGISTRY_VARIABLE, Location
 from tests.preview.charts import quiet_charts
 from tests.preview.fake_kubelet import every_pod_becomes_ready
 from tests.preview.project import Project, make_project, write_assets, write_kubeconfig
 from tools.cluster import Cluster, ClusterSpec, delete, start
+from tools.registry import fill
 from tools.toolchain import Toolchain, charts, ensure
 
 CONTEXTS = tuple(f"inference-platform-{name}" for name in ("local", "dev", "staging", "prod"))
@@ -39,7 +42,15 @@ def kubeconfig(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Pa
 
 
 @pytest.fixture(scope="session")
-def new_project(toolchain: Toolchain, kubeconfig: Path, tmp_path_factory: pytest.TempPathFactory) -> MakeProject:
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A registry as `make up` fills it, to be copied."""
+    folder = tmp_path_factory.mktemp("registry")
+    fill(Location.of_file(folder / "mlflow.db"))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def new_project(toolchain: Toolchain, kubeconfig: Path, registry: Path, tmp_path_factory: pytest.TempPathFactory) -> MakeProject:
     """Call with a stack's name; `quiet` takes charts that install nothing but Istio's definitions."""
 
     def make(stack: str = "local", *, quiet: bool = False) -> Project:
@@ -51,6 +62,7 @@ def new_project(toolchain: Toolchain, kubeconfig: Path, tmp_path_factory: pytest
             "PULUMI": str(toolchain.path("pulumi")),
             "KUBECONFIG": str(kubeconfig),
             "INFERENCE_PLATFORM_ASSETS": str(write_assets(root / "assets.json", chosen)),
+            REGISTRY_VARIABLE: Location.of_file(shutil.copytree(registry, root / "registry") / "mlflow.db").uri,
         }
         return make_project(root, stack, env)
 

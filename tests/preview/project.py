@@ -10,6 +10,8 @@ from typing import Any
 
 import yaml
 
+from serving.registry.location import REGISTRY_VARIABLE, Location
+from serving.registry.store import Store
 from tests.documents import IMAGE
 from tools.paths import REPO
 from tools.pulumi_cli import PulumiStack
@@ -43,6 +45,10 @@ class Project:
     @property
     def stack_file(self) -> Path:
         return self.root / "stacks" / f"Pulumi.{self.stack.stack}.yaml"
+
+    @property
+    def registry(self) -> Store:
+        return Store(Location.parse(self.stack.env[REGISTRY_VARIABLE]))
 
     def resources(self) -> str:
         """What the state knows of the resources, in order of their URNs, as text; without the bookkeeping of the engine's last operation."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from serving.registry import rules
 from tests.preview.conftest import CONTEXTS, MakeProject
 from tests.preview.project import Project, write_kubeconfig
 from tools.cluster import Cluster
@@ -49,6 +50,33 @@ def test_bad_input_is_refused_before_anything_changes(local: Project, path: str,
     assert said in done.stdout + done.stderr
     assert "Traceback" not in done.stdout + done.stderr
     # The engine's own entry for the stack is all there ever is.
+    assert [resource["type"] for resource in json.loads(local.resources())] == ["pulumi:pulumi:Stack"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("models.magika.canary.weight", 10, "models.magika.canary.weight = 10: version 2 is ARCHIVED in the registry and gets no traffic"),
+        ("models.magika.version", 2, "models.magika.version = 2: is ARCHIVED in the registry, and the stable version must be ACTIVE"),
+        ("registry.uri", "http://user:hunter2@127.0.0.1:9", "registry: registry http://127.0.0.1:9 cannot be used"),
+        ("registry.uri", "sqlite:////nowhere/mlflow.db", "registry: registry sqlite:////nowhere/mlflow.db does not exist"),
+    ],
+)
+def test_traffic_that_the_registry_forbids_is_refused_before_anything_changes(local: Project, path: str, value: Any, said: str) -> None:
+    committed = local.stack_file.read_bytes()
+    local.registry.take("magika", lambda model: rules.archive(model, 2))
+    local.edit(path, value)
+    if path == "models.magika.version":
+        local.edit("models.magika.canary", None)
+    try:
+        done = local.stack.run("up", "--yes", "--skip-preview")
+    finally:
+        local.stack_file.write_bytes(committed)
+        local.registry.take("magika", lambda model: rules.restore(model, 2))
+    assert done.returncode != 0
+    assert said in done.stdout + done.stderr
+    assert "nothing was changed" in done.stdout + done.stderr
+    assert "hunter2" not in done.stdout + done.stderr
     assert [resource["type"] for resource in json.loads(local.resources())] == ["pulumi:pulumi:Stack"]
 
 

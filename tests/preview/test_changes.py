@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from serving.registry import rules
 from tests.e2e.platform import changed_kinds
 from tests.preview.project import Project
 
@@ -88,6 +89,7 @@ def test_a_canary_leaves_the_route_first_and_its_subset_last(edited: Project) ->
 
 
 def test_promotion_touches_the_route_and_removes_the_old_version(edited: Project) -> None:
+    edited.registry.take("magika", lambda model: rules.promote(model, 2))
     edited.edit("models.magika.canary", None)
     edited.edit("models.magika.version", 2)
     result = edited.stack.preview()
