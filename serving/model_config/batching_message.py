@@ -26,8 +26,8 @@ def batching_values(config: pb.ModelConfig) -> dict[str, Any]:
     """Values of a BatchingSpec, as the stack file spells them."""
     values: dict[str, Any] = {"maxBatchSize": config.max_batch_size}
     if not config.HasField("dynamic_batching"):
-        joined = config.max_batch_size == 0 or config.HasField("sequence_batching")
-        return values if joined else {**values, "dynamic": False}
+        scheduled_otherwise = config.WhichOneof("scheduling_choice") is not None
+        return values if config.max_batch_size == 0 or scheduled_otherwise else {**values, "dynamic": False}
     if config.max_batch_size == 0:
         # No Spec can say it, and it means nothing: the caller finds that it is lost.
         return values

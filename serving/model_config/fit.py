@@ -65,6 +65,10 @@ def _instance_faults(manifest: ModelManifest, serving: ServingSpec, backend: Bac
 
 
 def _warmup_faults(manifest: ModelManifest, serving: ServingSpec) -> Iterator[Fault]:
+    if serving.warmup and manifest.signature.controls:
+        names = ", ".join(control.name for control in manifest.signature.controls)
+        yield Fault(("warmup",), f"cannot be answered: nobody fills the control inputs {names} of a warm-up request", "drop warmup")
+        return
     for index, sample in enumerate(serving.warmup):
         for fault in sample.faults(manifest, serving.batching.max_batch_size):
             yield Fault(("warmup", index, *fault.keys), fault.reason, fault.way_out)

@@ -23,6 +23,7 @@ from serving.model_config.sequence_message import control_values, sequence_value
 from serving.model_config.spec import ServingSpec
 from serving.model_config.warmup_message import warmup_values
 from serving.model_manifest import Format, SignatureSpec
+from serving.model_steps import StepSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,7 @@ def read_config(text: str) -> ReadConfig:
     try:
         signature = SignatureSpec.model_validate_json(json.dumps(_signature_values(config)))
         serving = ServingSpec.model_validate_json(json.dumps(_serving_values(config)))
+        steps = tuple(StepSpec.model_validate_json(json.dumps(_step_values(step))) for step in config.ensemble_scheduling.step)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(map(str, first["loc"])) or "(the whole file)"
@@ -64,6 +66,7 @@ def read_config(text: str) -> ReadConfig:
         signature=signature,
         decoupled=config.model_transaction_policy.decoupled,
         parameters={name: parameter.string_value for name, parameter in sorted(config.parameters.items())},
+        steps=steps,
     )
     # Counts are known by now, so the number of cores decides nothing.
     again = with_defaults(config_message(facts, serving, cpu_cores=0))
@@ -93,6 +96,16 @@ def _tensor_values(tensor: pb.ModelInput | pb.ModelOutput, *, batched: bool) -> 
     """With the batch axis, as model.yaml has it; a tensor without dims is none to Triton either and stays without."""
     axis = [-1] if batched and tensor.dims else []
     return {"name": tensor.name, "datatype": datatype_of(tensor.data_type), "dims": [*axis, *tensor.dims]}
+
+
+def _step_values(step: pb.ModelEnsembling.Step) -> dict[str, Any]:
+    """A step of ours names its version; the newest, -1, has no word, and the caller finds that it is lost."""
+    return {
+        "model": step.model_name,
+        "version": max(1, step.model_version),
+        "inputs": dict(sorted(step.input_map.items())),
+        "outputs": dict(sorted(step.output_map.items())),
+    }
 
 
 def _serving_values(config: pb.ModelConfig) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,14 @@ from tools.triton_process import TritonProcess
 
 pytestmark = pytest.mark.serving
 
+SLOW_SECONDS = 0.5
+AT_ONCE = 8
 # Answers every request with its input; says in the log how many it got at once and what stood in them.
-IDENTITY = """
+IDENTITY = (
+    f"SLOW = {SLOW_SECONDS}"
+    """
+import time
+
 import triton_python_backend_utils as pb_utils
 
 
@@ -29,11 +36,14 @@ class TritonPythonModel:
 
     def execute(self, requests):
         tensors = [request.inputs()[0].as_numpy() for request in requests]
+        if self.name.startswith("slow"):
+            time.sleep(SLOW)
         print(f"{self.name} got {len(requests)}: {tensors[0].ravel()[:1].tolist()}", flush=True)
         if b"refuse" in tensors[0].ravel()[:1]:
             raise ValueError("asked to refuse")
         return [pb_utils.InferenceResponse([pb_utils.Tensor("y", tensor)]) for tensor in tensors]
 """
+)
 FLOATS = (-1, 3)
 IMAGE = (-1, 3, 224, 224)
 ONE = {"instances": {"count": 1}}
@@ -155,6 +165,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonProcess]:
     limiters = [
         serving.rate_limiter for name, values in ACCEPTED.items() if (serving := write(repository, published(name), ONE | values)).rate_limiter
     ]
+    for name, queue in (("slow-full", {"maxSize": 1}), ("slow-late", {"timeoutMicroseconds": 1000})):
+        write(repository, published(name), {**ONE, "batching": {"maxBatchSize": 1, "queue": queue}})
     write(repository, published("image", IMAGE), {**ONE, "batching": BATCHES})
     write(repository, published("warm", (-1, 1), "BYTES"), {**ONE, "batching": BATCHES, "warmup": [{"batchSize": 2, "count": 2}]})
     refusing = CheckSpec(content="refuse", output="y", expected="refuse")
@@ -196,6 +208,16 @@ def test_a_batch_is_accepted_and_a_tensor_without_the_batch_axis_is_answered_by_
     refused = infer(server, "image", tensor("x", "FP32", [3, 224, 224], rows))
     assert refused.status_code == httpx.codes.BAD_REQUEST
     assert "unexpected shape" in refused.json()["error"]
+
+
+@pytest.mark.parametrize(("model", "reason"), [("slow-full", "Exceeds maximum queue size"), ("slow-late", "Request timeout expired")])
+def test_requests_beyond_the_queue_or_its_time_are_refused_and_the_others_answered(server: TritonProcess, model: str, reason: str) -> None:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        answers = list(pool.map(lambda value: infer(server, model, tensor("x", "FP32", [1, 3], [value] * 3)), range(AT_ONCE)))
+    refused = [answer for answer in answers if answer.status_code != httpx.codes.OK]
+    assert 0 < len(refused) < AT_ONCE
+    assert {answer.status_code for answer in refused} == {httpx.codes.SERVICE_UNAVAILABLE}
+    assert all(reason in answer.json()["error"] for answer in refused)
 
 
 def test_an_equal_request_is_answered_from_the_cache(server: TritonProcess) -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 from google.protobuf import text_format
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -11,7 +12,8 @@ from pydantic import ValidationError
 from tritonclient.grpc import model_config_pb2 as pb
 
 from components.errors import ManifestError, PlatformError
-from serving.model_config import InstancesSpec, ServingSpec, config_message, config_text, parse_config, read_config
+from serving.model_config import InstancesSpec, ServingSpec, SignatureSpec, config_message, config_text, parse_config, read_config
+from serving.model_config.__main__ import main
 from serving.model_config.compare import with_defaults
 from tests.unit.serving.serving_values import SERVING, facts_for
 
@@ -222,6 +224,45 @@ def test_what_specs_cannot_say_is_named_by_field_and_value(more, named):
 def test_a_config_that_triton_would_refuse_is_refused(text, reason):
     with pytest.raises(ManifestError, match=reason):
         read_config(text)
+
+
+ENSEMBLE = """
+name: "e" platform: "ensemble" max_batch_size: 4
+input { name: "x" data_type: TYPE_FP32 dims: 1 } output { name: "y" data_type: TYPE_FP32 dims: 1 }
+ensemble_scheduling { step { model_name: "m" model_version: VERSION input_map { key: "a" value: "x" } output_map { key: "b" value: "y" } } }
+"""
+
+
+@pytest.mark.parametrize(("version", "left"), [("2", ()), ("-1", ("ensemble_scheduling.step[0].model_version: -1",))])
+def test_an_ensemble_is_read_with_its_steps(version, left):
+    read = read_config(ENSEMBLE.replace("VERSION", version))
+    assert read.format == "ensemble"
+    assert [(step.model, step.inputs, step.outputs) for step in read.facts.steps] == [("m", {"a": "x"}, {"b": "y"})]
+    assert read.unexpressed == left
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
+def test_the_command_prints_keys_that_a_stack_file_takes(path, capsys):
+    assert main([str(path)]) == 0
+    model, stack = (yaml.safe_load(part) or {} for part in capsys.readouterr().out.split("# stack file, under models.<name>"))
+    read = read_config(path.read_text())
+    assert serving_of(stack) == read.serving
+    assert SignatureSpec.model_validate_json(json.dumps(model["signature"])) == read.facts.signature
+    assert model["format"] == read.format
+
+
+def test_the_command_names_what_has_no_key(capsys):
+    main([str(next(path for path in EXAMPLES if path.parent.name == "densenet_onnx"))])
+    assert "#   output[0].label_filename: 'densenet_labels.txt'" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe", b"nonsense: 1", None])
+def test_the_command_says_why_a_file_is_no_config(tmp_path, capsys, content):
+    path = tmp_path / "config.pbtxt"
+    if content is not None:
+        path.write_bytes(content)
+    assert main([str(path)]) == 1
+    assert "  -> " in capsys.readouterr().err
 
 
 def test_a_check_sample_is_read_back_as_one():

@@ -106,6 +106,13 @@ ACCELERATED = {"optimization": {"accelerator": "tensorrt"}, "instances": {"kind"
         (manifest("tensorrt"), "gpu", {}, "instances.kind", "a TensorRT plan runs on GPUs"),
         (manifest(decoupled=True), "cpu", {"responseCache": True}, "responseCache", "is decoupled"),
         (manifest(controls=(ControlSpec(name="S", kind="start", datatype="INT32"),)), "cpu", {}, "sequence", "has the control inputs S"),
+        (
+            manifest(controls=(ControlSpec(name="S", kind="start", datatype="INT32"),)),
+            "cpu",
+            {"sequence": {"strategy": "direct"}, "warmup": [{"inputs": [{"name": "x", "dims": [1, 3]}]}]},
+            "warmup",
+            "nobody fills the control inputs S",
+        ),
         (manifest(dims=(1, 3, 512, 512)), "cpu", {"batching": {"maxBatchSize": 8}}, "batching.maxBatchSize", "variable first axis"),
         (manifest(), "cpu", {"warmup": [{}]}, "warmup.0.inputs", "text for one input of BYTES"),
         (
