@@ -36,16 +36,19 @@ def signature(model: str) -> Signature:
     return Signature(model, "content", "label")
 
 
+FIXED_COST_SIGNATURE = SignatureSpec(
+    inputs=(TensorSpec(name="content", datatype="BYTES", dims=(-1, 1)),),
+    outputs=(TensorSpec(name="call", datatype="INT64", dims=(-1, 1)), TensorSpec(name="label", datatype="BYTES", dims=(-1, 1))),
+)
+
+
 def fixed_cost(name: str, serving: ServingSpec, *, cost_ms: float) -> Served:
     """A model whose every call takes `cost_ms`, whatever is in it."""
     facts = ModelFacts(
         name=name,
         backend=backend_of(name, "python", "cpu"),
         versions=(1,),
-        signature=SignatureSpec(
-            inputs=(TensorSpec(name="content", datatype="BYTES", dims=(-1, 1)),),
-            outputs=(TensorSpec(name="call", datatype="INT64", dims=(-1, 1)), TensorSpec(name="label", datatype="BYTES", dims=(-1, 1))),
-        ),
+        signature=FIXED_COST_SIGNATURE,
         parameters={"cost_ms": str(cost_ms)},
     )
     return Served(config_message(facts, serving, cpu_cores=CPU_CORES))

@@ -10,15 +10,19 @@ from tempfile import TemporaryDirectory
 import grpc as grpc_library
 import tritonclient
 
+from loadtests.address import own_address
+from loadtests.front_target import FrontTarget
 from loadtests.payloads import Document
-from serving.model_config import BatchingSpec, InstancesSpec, ServingSpec, WarmupSampleSpec
+from serving.front.settings import ModelTargetSpec
+from serving.model_config import BatchingSpec, InstancesSpec, PrioritiesSpec, ServingSpec, WarmupSampleSpec
 from serving.model_config.batching import THROUGHPUT
-from tools.bench import serving_batching, serving_protocols, serving_starts
+from tools.bench import serving_batching, serving_bursts, serving_protocols, serving_starts
 from tools.bench.results import Figure, Machine, Part, inputs_key
 from tools.bench.serving_batching import Comparison
-from tools.bench.serving_models import Served, fixed_cost, from_image, signature
+from tools.bench.serving_models import FIXED_COST_SIGNATURE, Served, fixed_cost, from_image, signature
 from tools.bench.serving_site import grpc, serving
 from tools.cli import Steps
+from tools.front_process import FrontProcess
 from tools.paths import REPO
 from tools.triton_process import TritonProcess, serving_rootfs
 
@@ -31,6 +35,13 @@ ONE = InstancesSpec(count=1)
 PLAIN = ServingSpec(batching=BatchingSpec(max_batch_size=32, dynamic=False), instances=ONE)
 BATCHED = ServingSpec(batching=THROUGHPUT, instances=ONE)
 WARM = ServingSpec(batching=BatchingSpec(max_batch_size=32), instances=ONE, warmup=(WarmupSampleSpec(),))
+BURST, BURST_COST_MS = 64, 20.0
+_LEVELS = BatchingSpec(max_batch_size=8, priorities=PrioritiesSpec(levels=2))
+BURSTS = {
+    "one instance": ServingSpec(batching=BatchingSpec(max_batch_size=8), instances=ONE),
+    "one instance, two priority levels": ServingSpec(batching=_LEVELS, instances=ONE),
+    "two instances, two priority levels": ServingSpec(batching=_LEVELS, instances=InstancesSpec(count=2)),
+}
 # Text long enough for the network, and the class it has.
 TEXT = Document((REPO / "CONTRIBUTING.md").read_bytes(), "markdown")
 
@@ -69,16 +80,37 @@ class Bench:
         targets = [grpc(self.triton, f"{MAGIKA} {name}", signature("magika_plain"), TEXT, version=version) for name, version in ways]
         return self.steps.run("INT8 against FP32", partial(serving_protocols.compare, targets, rate=30.0, seconds=10, rounds=4))
 
+    def bursts(self) -> tuple[Figure, ...]:
+        targets = [grpc(self.triton, name, signature(f"burst_{number}"), Document(b"x", "x")) for number, name in enumerate(BURSTS)]
+        return self.steps.run("bursts", partial(serving_bursts.bursts, targets, requests=BURST, rounds=3))
+
+    def front(self) -> tuple[Figure, ...]:
+        """Both ways to the same model, which costs nothing, so that what is left is what lies before it."""
+        document = Document(b"a" * KIB)
+        model = ModelTargetSpec(name="echo", address=self.triton.grpc, signature=FIXED_COST_SIGNATURE, max_batch_size=1)
+        with FrontProcess(model) as process:
+            process.wait_ready()
+            address = own_address("127.0.0.1", process.port)
+            front = FrontTarget(name="HTTP front, 1 KiB", address=address, authority="localhost", signature=signature("echo"), documents=(document,))
+            direct = grpc(self.triton, "direct gRPC, 1 KiB", signature("echo"), document)
+            compare = partial(serving_protocols.compare, (direct, front), rate=80.0, seconds=8, rounds=3)
+            return self.steps.run("HTTP front against direct gRPC", compare)
+
 
 def models() -> Sequence[Served]:
     """Everything that is compared, in one repository."""
     ways = (("plain", PLAIN), ("batched", BATCHED))
-    fixed = [fixed_cost(f"fixed_{way}", spec, cost_ms=COST_MS) for way, spec in ways]
-    return [*fixed, *(from_image(MAGIKA, f"{MAGIKA}_{way}", spec) for way, spec in ways), fixed_cost("echo", PLAIN, cost_ms=0)]
+    return [
+        *(fixed_cost(f"fixed_{way}", spec, cost_ms=COST_MS) for way, spec in ways),
+        *(from_image(MAGIKA, f"{MAGIKA}_{way}", spec) for way, spec in ways),
+        *(fixed_cost(f"burst_{number}", spec, cost_ms=BURST_COST_MS) for number, spec in enumerate(BURSTS.values())),
+        fixed_cost("echo", PLAIN, cost_ms=0),
+    ]
 
 
-def measure(log: Path) -> list[Figure]:
-    steps = Steps(8)
+def measure(folder: Path) -> list[Figure]:
+    steps = Steps(10)
+    log = folder / "triton.log"
     start = partial(serving_starts.starts, log, signature(MAGIKA), TEXT, 5)
     figures = list(steps.run("server started to first answer", start))
     ways = [signature(f"{MAGIKA}_cold"), signature(f"{MAGIKA}_warm")]
@@ -90,6 +122,8 @@ def measure(log: Path) -> list[Figure]:
         figures += bench.batching()
         figures += bench.protocols()
         figures += bench.versions()
+        figures += bench.front()
+        figures += bench.bursts()
     return figures
 
 
@@ -103,18 +137,20 @@ def notes() -> tuple[str, ...]:
         "64 clients: closed loop, gRPC, one item a request; where p99 with batching is the lower one, the ratio is a lower bound of that at equal p99.",
         f"Highest rate: open loop, evenly spaced, p99 from the planned time at most {LIMIT_MS:g} ms for both, found to 10 %.",
         f"{MAGIKA}: its network costs the CPU about as much for each file of a batch, so batching saves only what lies around it.",
+        f"Bursts: {BURST_COST_MS:g} ms a call, batches of 8, nothing arrives after them. A batcher with priority levels fetches nothing ahead.",
         "Protocols: a model without cost; the three take turns in one run; times count from the real departure.",
         "Server started to first answer: the image's server with one model, without a container; pod created to first answer is in the part platform.",
     )
 
 
 def measure_part() -> Part:
+    inputs = inputs_key()
     with TemporaryDirectory(prefix="bench-log-") as folder:
-        figures = measure(Path(folder) / "triton.log")
+        figures = measure(Path(folder))
     versions = {
         "image triton": serving_rootfs().path.parent.name.rpartition("-")[2],
         "tritonclient": tritonclient.__version__,
         "grpcio": grpc_library.__version__,
         "client's libc": " ".join(platform.libc_ver()),
     }
-    return Part(figures=tuple(figures), machine=Machine.here(), versions=versions, notes=notes(), inputs=inputs_key())
+    return Part(figures=tuple(figures), machine=Machine.here(), versions=versions, notes=notes(), inputs=inputs)

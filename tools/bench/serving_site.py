@@ -18,6 +18,7 @@ from tools.errors import ToolError
 from tools.triton_process import TritonProcess
 
 WARM_UP_SECONDS = 1.0
+ATTEMPTS = 3
 LAG_LIMIT_SECONDS = 0.05
 
 
@@ -64,8 +65,12 @@ def http(
 
 
 def open_loop(targets: Sequence[Target], rate: float, seconds: float) -> Report:
-    """The requests after the warm-up, the targets in turn. Raises ToolError for a failed request, LoadError for an invalid run."""
-    report = try_open_loop(targets, rate, seconds).raise_if_invalid()
+    """The requests after the warm-up, the targets in turn; a run that came to nothing because the machine was busy is made again.
+
+    Raises ToolError for a failed request, LoadError when no run is valid.
+    """
+    report = next((run for _ in range(ATTEMPTS - 1) if not (run := try_open_loop(targets, rate, seconds)).invalid), None)
+    report = report or try_open_loop(targets, rate, seconds).raise_if_invalid()
     if report.failures:
         raise ToolError(f"requests failed while measuring\n{report}", "see the log of the server")
     return report
