@@ -1,8 +1,10 @@
 """What a stack may say about serving: Triton's rules, and what it accepts although it cannot have been meant."""
 
 import json
+import re
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
@@ -11,6 +13,7 @@ from components.errors import ManifestError
 from serving.model_config import InstancesSpec, ServingSpec, SignatureSpec, TensorSpec, model_manifest, parse_config, render_config, warmup_files
 from serving.model_config.warmup import MAX_CHECK_BYTES
 from serving.model_manifest import CheckSpec, ControlSpec
+from tools.paths import REPO
 
 
 def serving_of(**values):
@@ -197,6 +200,14 @@ def test_instances_are_counted_once_per_pod_and_once_per_card(first, second, gpu
     )
     assert instances.per_pod(cpu_cores=2, gpus=gpus) == first * gpus + second + 3
     assert instances.per_card(gpus) == first + second
+
+
+def test_the_example_of_the_readme_is_one():
+    text = (REPO / "serving" / "README.md").read_text(encoding="utf-8")
+    [block] = [block for block in re.findall(r"(?:^ {4}.*\n)+", text, re.MULTILINE) if "priorities:" in block]
+    batching = serving_of(**yaml.safe_load(block)).batching
+    assert batching.priorities is not None
+    assert (batching.priorities.default, [queue.level for queue in batching.priorities.queues]) == (1, [2])
 
 
 @pytest.mark.parametrize(
