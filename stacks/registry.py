@@ -34,7 +34,7 @@ class RegistrySpec(Spec):
         AfterValidator(_check_uri),
     ] = None
     max_testing_weight: Annotated[int, Field(ge=0, le=100, description="Largest weight of a canary in state TESTING, in percent.")] = 50
-    timeout_seconds: Annotated[float, Field(ge=0.1, le=300, description="Time limit of reading the registry.")] = 15
+    timeout_seconds: Annotated[float, Field(ge=0.1, le=600, description="Time limit of reading the registry.")] = 60
 
 
 def registry_view(config: "StackConfig", environ: Mapping[str, str] = os.environ, ask: LookUp = look_up) -> RegistryView | None:

@@ -1,11 +1,14 @@
-"""`make status`: the cluster, its processes, and the models with their weights."""
+"""`make status`: the cluster, its processes, the models with their weights, and what the registry says about their versions."""
 
 import sys
 from typing import Any
 
+from serving.registry.lookup import read
+from serving.registry.table import show, version_table
 from tools import cluster
 from tools.cli import run_main
 from tools.environment import local_stack, variables
+from tools.registry import location_of
 from tools.target import Target, command_line, target_of
 from tools.toolchain import ensure
 
@@ -40,6 +43,9 @@ def main() -> int:
     toolchain = ensure()
     print("models")
     print("\n".join(describe_models(local_stack(variables(target, toolchain), toolchain).outputs())))
+    versions = read(location_of(target)).models
+    if versions:
+        show(version_table(versions))
     return 0
 
 

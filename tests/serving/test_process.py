@@ -11,6 +11,7 @@ import httpx
 import pytest
 
 from components.inference.pod_manifest import STACK_KIB
+from serving.compatibility import CPU_IMAGE_TRITON
 from serving.contract import USER_ID
 from tools.errors import ToolError
 from tools.paths import REPO
@@ -34,6 +35,10 @@ def test_magika_answers(image_server: TritonProcess) -> None:
     tensor = {"name": "content", "datatype": "BYTES", "shape": [1, 1], "data": ["#!/usr/bin/env python3\nimport sys\nsys.exit(0)\n"]}
     answer = httpx.post(f"{image_server.http}/v2/models/magika/infer", json={"inputs": [tensor]}).json()
     assert {output["name"]: output["data"] for output in answer["outputs"]}["label"] == ["python"]
+
+
+def test_the_server_is_the_release_that_models_are_compared_with(image_server: TritonProcess) -> None:
+    assert httpx.get(f"{image_server.http}/v2").json()["version"] == CPU_IMAGE_TRITON
 
 
 def test_the_server_runs_as_in_a_pod(image_server: TritonProcess) -> None:

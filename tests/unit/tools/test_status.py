@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from serving.registry.store import Store
+from tests.registries import record, registered
 from tests.unit.tools.commands import scripted
 from tools import status as command
 from tools.cluster.status import ClusterStatus
@@ -53,6 +55,16 @@ def test_an_own_cluster_with_a_platform_tells_its_models(run, capsys):
     own_target("kind-dev").backend.mkdir(parents=True)
     assert run("--context", "kind-dev") == 0
     assert "magika: v1 75 %, v2 25 %" in capsys.readouterr().out
+
+
+def test_the_versions_are_told_with_their_states(run, capsys, registry):
+    target = own_target("kind-dev")
+    target.backend.mkdir(parents=True)
+    target.registry.parent.mkdir()
+    registered(Store(registry), record(1))
+    registry.file.rename(target.registry)
+    assert run("--context", "kind-dev") == 0
+    assert "magika         1   TESTING" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("state", "deployed", "running"), [("ready", True, True), ("ready", False, False), ("stopped", True, False)])
