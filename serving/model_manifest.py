@@ -101,7 +101,7 @@ class SourceFileSpec(Spec):
     source: FileSourceSpec
     sha256: Annotated[Sha256, Field(description="Of the source, before any transformation.")]
     size_bytes: Annotated[int, Field(ge=0, description="Of the source; volumes that hold the file are sized by it.")]
-    transformation: Literal["none", "quantise-dynamic-int8"] = "none"
+    transformation: Literal["none", "quantise-dynamic-int8", "onnx-characters"] = "none"
 
 
 class WheelSpec(Spec):

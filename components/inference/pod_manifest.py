@@ -31,7 +31,7 @@ STACK_KIB = 64 * 1024
 # may list pods knows it, and so does every metric about pods.
 RESTRICTED_APIS = ("model-repository", "shared-memory", "trace", "logging")
 ADMIN_HEADER = "inference-platform-admin"
-START_SCRIPT = f"""ulimit -S -s {STACK_KIB}; rm -rf {SHM_PATH}/triton_python_backend_shm_region_* && read -r key < {RANDOM_PATH} && \\
+START_SCRIPT = f"""ulimit -S -s {STACK_KIB}; rm -rf {SHM_PATH}/triton_*_backend_shm_region_* && read -r key < {RANDOM_PATH} && \\
 only={",".join(RESTRICTED_APIS)}:{ADMIN_HEADER}=$key && exec tritonserver --http-restricted-api="$only" --grpc-restricted-protocol="$only" "$@\""""
 START = ["/bin/sh", "-c", START_SCRIPT, "tritonserver"]
 

@@ -4,6 +4,7 @@ import json
 import sys
 from pathlib import Path
 
+import onnxruntime
 from onnxruntime.quantization import QuantType, quantize_dynamic
 
 
@@ -18,7 +19,13 @@ def quantise_dynamic_int8(path: Path) -> None:
     quantised.replace(path)
 
 
-TRANSFORMATIONS = {"quantise-dynamic-int8": quantise_dynamic_int8}
+def onnx_characters(path: Path) -> None:
+    """Replace the network by the table of characters among its metadata, one a line."""
+    table = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"]).get_modelmeta().custom_metadata_map["character"]
+    path.write_text("".join(f"{character}\n" for character in table.splitlines()), encoding="utf-8")
+
+
+TRANSFORMATIONS = {"quantise-dynamic-int8": quantise_dynamic_int8, "onnx-characters": onnx_characters}
 
 
 def main() -> None:

@@ -1,5 +1,6 @@
 """Model repositories of tiny networks, and plain requests to the server over them."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from onnx import TensorProto, helper
 from tritonclient.grpc import model_config_pb2 as pb
 
 from components.inference.pod_manifest import ADMIN_HEADER
-from tools.triton_process import TritonProcess
+from serving.model_config import ServingSpec, model_manifest, part_serving, render_config, server_models
+from tools.triton_process import TritonProcess, serving_rootfs
 
 # Name, onnx type, shape; a name in the shape stands for a variable axis.
 Tensor = tuple[str, int, Sequence[str | int]]
@@ -86,3 +88,16 @@ def states(triton: TritonProcess) -> dict[str, tuple[str, str]]:
     """State and reason of every model."""
     index = httpx.post(f"{triton.http}/v2/repository/index", headers={ADMIN_HEADER: key_of(triton)}).json()
     return {entry["name"]: (entry.get("state", ""), entry.get("reason", "")) for entry in index}
+
+
+def deploy(folder: Path, model: str, version: int, serving: ServingSpec) -> TritonProcess:
+    """A server as a Deployment of this version has it: the image's version directories, the stack's configs, exactly the models it needs."""
+    manifest = model_manifest(model)
+    repository, image = folder / "models", serving_rootfs().path / "models"
+    parts = server_models(manifest, version, model_manifest)
+    for part, number in parts:
+        shutil.copytree(image / part.name / str(number), repository / part.name / str(number))
+        pbtxt = render_config(part, number, part_serving(manifest, part, serving), "cpu")
+        (repository / part.name / "config.pbtxt").write_text(pbtxt)
+    loaded = ["--model-control-mode=explicit", *(f"--load-model={part.name}" for part, _ in parts)]
+    return TritonProcess(repository=repository, arguments=loaded, log=folder / "triton.log")

@@ -201,9 +201,10 @@ def test_pods_meet_the_restricted_standard():
 
 def test_a_server_starts_with_a_stack_for_deep_json_and_without_the_shared_memory_of_the_one_before(tmp_path):
     """C18: the volume outlives the container, and a killed server removes none of its regions; the third start would find it full."""
-    left, other = tmp_path / "triton_python_backend_shm_region_1", tmp_path / "other"
-    left.touch()
-    other.touch()
+    left = [tmp_path / f"triton_{backend}_backend_shm_region_1" for backend in ("python", "onnxruntime")]
+    other = tmp_path / "other"
+    for file in (*left, other):
+        file.touch()
     (tmp_path / "tritonserver").write_text('#!/bin/sh\nshift 2\necho $$ $(ulimit -s) "$@"\n')
     (tmp_path / "tritonserver").chmod(0o755)
     shell, option, script, name = pod()["containers"][0]["command"]
@@ -215,7 +216,7 @@ def test_a_server_starts_with_a_stack_for_deep_json_and_without_the_shared_memor
     )
     said, _ = started.communicate(timeout=10)
     assert said.split(maxsplit=1) == [str(started.pid), "65536 --one two words\n"], "the server takes the shell's place and gets every argument"
-    assert (left.exists(), other.exists()) == (False, True)
+    assert [file.exists() for file in (*left, other)] == [False, False, True]
 
 
 def test_what_changes_a_server_is_closed_with_a_value_of_this_start_alone(tmp_path):
