@@ -15,6 +15,7 @@ from components.core.slo import SloSpec
 from components.core.spec import Spec
 from components.devices.spec import SimulatedGpusSpec
 from components.front.spec import FrontSpec
+from components.inference.network_spec import NetworkSpec
 from components.inference.spec import ServerSpec
 from components.naming import DNS_LABEL, DNS_LABEL_MAX
 from components.traffic.spec import CanarySpec, GatewaySpec, RoutingSpec
@@ -50,6 +51,7 @@ class ClusterSpec(Spec):
     model_cache: Annotated[
         ModelCacheSpec | None, Field(description="Folder of the nodes without a pool that keeps fetched model files; absent: none.")
     ] = None
+    network: Annotated[NetworkSpec, Field(description="Who may call models past the gateway, read metrics, and what pods may reach.")] = NetworkSpec()
 
 
 class AddonsSpec(Spec):

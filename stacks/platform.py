@@ -14,7 +14,7 @@ from components.core.chart import ChartRef
 from components.devices.simulated_gpus import SimulatedGpus, SimulatedGpusArgs
 from components.front.model_front import ModelFront, ModelFrontArgs
 from components.inference.model_cache import ModelCache, ModelCacheArgs
-from components.inference.namespace import ModelsNamespace, ModelsNamespaceArgs
+from components.inference.namespace import ModelsNamespace
 from components.inference.triton import TritonServer, TritonServerArgs, VersionArgs
 from components.traffic.canary_route import CanaryRoute, CanaryRouteArgs
 from components.traffic.front_connections import FrontConnections, FrontConnectionsArgs
@@ -29,6 +29,7 @@ from stacks.batch import batch_plan
 from stacks.config import StackConfig
 from stacks.front import front_settings
 from stacks.models import node_caches, pool_use, repository_use, served_versions
+from stacks.network import namespace_args
 from stacks.providers import kubernetes_provider
 
 
@@ -83,7 +84,7 @@ def build(config: StackConfig, assets: Assets) -> PlatformOutputs:
 
     opts = pulumi.ResourceOptions(providers=[kubernetes_provider(config)])
     istio = IstioAddon("istio", istio_args, opts)
-    namespace = ModelsNamespace("models", ModelsNamespaceArgs(namespace=config.cluster.namespace), opts)
+    namespace = ModelsNamespace("models", namespace_args(config), opts)
     base = _Base(
         istio=istio,
         gateway=IngressGateway("gateway", _gateway_args(config, gateway_chart, istio), opts),

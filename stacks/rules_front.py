@@ -30,6 +30,10 @@ def front_faults(config: StackConfig, name: str, model: ModelSpec) -> Iterator[F
     if front > route:
         reason = f"is above routing.timeoutSeconds {route:g}, the time limit of the front's own requests to the model"
         yield Fault((*at, "timeoutSeconds"), reason, f"lower it to at most {route:g}, or raise routing.timeoutSeconds")
+    if model.front.max_request_mib > model.routing.max_request_mib:
+        limit = model.routing.max_request_mib
+        reason = f"is above routing.maxRequestMib {limit}: the gateway would refuse the front's own requests to the model"
+        yield Fault((*at, "maxRequestMib"), reason, f"lower it to at most {limit}, or raise routing.maxRequestMib")
     other = model.identity(name, config.cluster.namespace).front
     if other in config.models:
         yield Fault(

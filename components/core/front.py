@@ -14,7 +14,7 @@ class FrontLimitsSpec(Spec):
 
     concurrency: Annotated[int, Field(ge=1, le=1024, description="Requests at the model at once, per pod of the front; further ones wait.")] = 16
     max_waiting: Annotated[int, Field(ge=0, le=10_000, description="Requests that may wait, per pod; further ones are answered 429.")] = 64
-    max_request_mib: Annotated[int, Field(ge=1, le=1024, description="Largest body of a request and largest item of a batch, in MiB.")] = 8
+    max_request_mib: Annotated[int, Field(ge=1, le=1024, description="Largest body of a request and largest item of a batch, in MiB.")] = 2
     timeout_seconds: Annotated[
         float, Field(ge=0.001, le=3600, description="Longest time of a request, its body and its waiting included; a caller may ask for less.")
     ] = 30

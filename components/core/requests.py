@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from components.errors import ManifestError
 
 MIB = 1024 * 1024
+# Names, shapes and parameters of a request beside its tensors, and the four bytes before each string of a batch.
+DESCRIPTION_BYTES = 64 * 1024
 # HTTP and gRPC are upstream clusters of their own to the gateway, each with its own count of connections.
 PROTOCOLS = 2
 # While the gateway is updated there is one pod more (maxSurge 1).
@@ -20,7 +22,8 @@ class RequestLimits:
 
     @property
     def max_request_bytes(self) -> int:
-        return self.max_request_mib * MIB
+        """Length of the largest request, over HTTP or as a message of gRPC: `max_request_mib` of tensors and what describes them."""
+        return self.max_request_mib * MIB + DESCRIPTION_BYTES
 
     def connections(self, gateway_replicas: int) -> int:
         """What one gateway pod may have open to a version per protocol, one request each, so that all of them together keep `max_in_flight`.

@@ -13,6 +13,8 @@ from components.front import front_manifest as front
 from components.front.spec import FrontSpec
 from components.inference import model_cache_manifest as cache
 from components.inference import triton_manifest as triton
+from components.inference.network_manifest import GatewayPods, build_network_policies
+from components.inference.network_spec import NetworkSpec
 from components.inference.repository_manifest import CacheUse
 from tests.unit.components.batch.jobs import VOLUME_IN, VOLUME_OUT
 from tests.unit.components.batch.jobs import plan as plan_of_job
@@ -27,6 +29,17 @@ PLANS = {
     "gpu": plan(GPU, pool=gpu_pool(taints=[{"key": "nvidia.com/gpu"}], labels={"pool": "gpus"})),
 }
 FRONT = front.FrontPlan(identity=IDENTITY, spec=FrontSpec(), settings="{}")
+NETWORK_SPEC = NetworkSpec.model_validate(
+    {
+        "callers": [{"namespace": "shop"}],
+        "metricsFrom": [{"namespace": "monitoring", "podLabels": {"app": "prometheus"}}],
+        "destinations": [{"cidr": "10.20.0.0/16"}],
+    }
+)
+NETWORK = {
+    policy["metadata"]["name"]: policy
+    for policy in build_network_policies("inference", GatewayPods(namespace="gateway", selector={"istio": "gateway"}, port=80), NETWORK_SPEC)
+}
 OBJECTS = {
     "service": ("v1", "Service", triton.build_service(IDENTITY, awaited=True)),
     "account": ("v1", "ServiceAccount", triton.build_service_account(IDENTITY)),
@@ -51,6 +64,7 @@ OBJECTS = {
         "ConfigMap",
         triton.build_config_map(replace(PLANS["cpu"], models=(replace(loaded(), warmup_files={"check": b"a"}),))),
     ),
+    **{f"network-{name}": ("networking.k8s.io/v1", "NetworkPolicy", policy) for name, policy in NETWORK.items()},
     "budget": ("policy/v1", "PodDisruptionBudget", triton.build_disruption_budget(PLANS["cpu"])),
 }
 

@@ -13,7 +13,7 @@ from stacks.platform import build
 from tests.documents import as_pulumi_passes, built, changed, document, local_assets
 from tests.engine import run
 
-FRONT = {"replicas": 2, "maxRequestMib": 4, "memoryMib": 512}
+FRONT = {"replicas": 2, "maxRequestMib": 2, "memoryMib": 512}
 APPS = f"registry.example.com/apps@sha256:{'0' * 64}"
 
 
@@ -73,7 +73,7 @@ def test_it_is_told_the_gateway_the_models_host_and_its_limits_and_can_read_that
     assert settings.model.address == "inference-gateway.inference-gateway.svc.cluster.local:80"
     assert settings.model.authority == "magika.inference.test"
     assert (settings.model.name, settings.model.max_batch_size) == ("magika", 16)
-    assert (settings.limits.max_request_mib, settings.body_memory_mib, settings.p99_ms) == (4, 96, 200)
+    assert (settings.limits.max_request_mib, settings.body_memory_mib, settings.p99_ms) == (2, 96, 200)
     assert front_settings(config, "magika", front) == text
 
 

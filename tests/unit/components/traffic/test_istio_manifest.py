@@ -63,8 +63,8 @@ def test_a_form_is_refused_before_any_http_route_since_a_large_one_ends_the_serv
 
 
 LONG, SHORT = "100000", "99999"
-# 2 MiB is what a stack that says nothing allows.
-LARGEST, LARGER = "2097152", "2097153"
+# 2 MiB and their description are what a stack that says nothing allows.
+LARGEST, LARGER = "2162688", "2162689"
 
 
 def answer(headers, method="POST", path="/v2/models/magika.v_1/infer"):

@@ -35,7 +35,7 @@ def test_each_host_has_its_own_limit_in_bytes():
         vhost = patch["match"]["routeConfiguration"]["vhost"]
         [context] = patch["patch"]["value"]["typed_per_filter_config"].values()
         found[vhost["name"]] = context["filter_context"]["maxBytes"]
-    assert found == {"a.test:80": 2 * MIB, "b.test:80": 3 * MIB}
+    assert found == {"a.test:80": 2 * MIB + 65_536, "b.test:80": 3 * MIB + 65_536}
 
 
 @given(in_flight=st.integers(1, 10_000), replicas=st.integers(1, 100))

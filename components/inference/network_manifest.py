@@ -1,0 +1,105 @@
+"""NetworkPolicies of the models' namespace: nothing is let in or out but what is listed here.
+
+Policies add up, and a pod that any of them selects is closed but for what some policy allows (kubernetes.io, "Network Policies"). Probes need no
+rule: traffic between a node and its own pods is always allowed.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from components import labels
+from components.inference.network_spec import NetworkSpec, PeerSpec
+from serving.contract import FRONT_METRICS_PORT, FRONT_PORT, GRPC_PORT, HTTP_PORT, METRICS_PORT
+
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+DNS_PORT = 53
+# kube-dns is the label of every cluster's resolver, whatever it is; a cache on the node is the node's, which is allowed.
+DNS = ("kube-system", {"k8s-app": "kube-dns"})
+# Where proxies get their configuration and certificates from; without sidecars nobody asks.
+ISTIOD = ("istio-system", {"app": "istiod"})
+ISTIOD_PORT = 15_012
+SERVER, FRONT, CLIENTS = "model-server", "model-front", ("model-front", "batch-job")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GatewayPods:
+    """The pods through which callers come."""
+
+    namespace: str
+    selector: Mapping[str, str]
+    port: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreUser:
+    """Pods, by the value of one label, that read or write an object store at `port`."""
+
+    label: str
+    value: str
+    port: int
+
+
+def build_network_policies(namespace: str, gateway: GatewayPods, spec: NetworkSpec, stores: Sequence[StoreUser] = ()) -> list[dict[str, Any]]:
+    """The policies of `namespace`; a component that nobody listed here is closed in both directions, but for names and certificates."""
+    through = [_pods(gateway.namespace, gateway.selector)]
+    callers = [_peer(peer) for peer in spec.callers]
+    readers = [_peer(peer) for peer in spec.metrics_from]
+    everything: dict[str, Any] = {}
+    needed = [
+        {"to": [_pods(*DNS)], "ports": [_port(DNS_PORT, "UDP"), _port(DNS_PORT, "TCP")]},
+        {"to": [_pods(*ISTIOD)], "ports": [_port(ISTIOD_PORT)]},
+        *({"to": [{"ipBlock": {"cidr": each.cidr}}], "ports": [_port(each.port)]} for each in spec.destinations),
+    ]
+    to_gateway = {"to": through, "ports": [_port(gateway.port)]}
+    clients = {"matchExpressions": [{"key": labels.COMPONENT, "operator": "In", "values": list(CLIENTS)}]}
+    return [
+        _policy(namespace, "default-deny", everything, ingress=[], egress=needed),
+        _policy(namespace, "servers", _component(SERVER), ingress=_from([*through, *callers], HTTP_PORT, GRPC_PORT) + _from(readers, METRICS_PORT)),
+        _policy(namespace, "apps", _component(FRONT), ingress=_from([*through, *callers], FRONT_PORT) + _from(readers, FRONT_METRICS_PORT)),
+        _policy(namespace, "clients", clients, egress=[to_gateway]),
+        *([] if spec.destinations else _stores(namespace, stores)),
+    ]
+
+
+def _stores(namespace: str, stores: Sequence[StoreUser]) -> list[dict[str, Any]]:
+    """A store is a name, and policies know addresses only: without `destinations` those pods reach its port anywhere."""
+    return [
+        _policy(namespace, f"store-{use.value}", {"matchLabels": {use.label: use.value}}, egress=[{"ports": [_port(use.port)]}])
+        for use in sorted(set(stores), key=lambda use: (use.label, use.value, use.port))
+    ]
+
+
+def _policy(namespace: str, name: str, selector: Mapping[str, Any], **rules: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """`rules` by direction, `ingress` or `egress`; a direction that is named without a rule is closed."""
+    return {
+        "metadata": {"name": name, "namespace": namespace, "labels": labels.common("network")},
+        "spec": {
+            "podSelector": dict(selector),
+            "policyTypes": [direction.capitalize() for direction in rules],
+            **{direction: list(listed) for direction, listed in rules.items()},
+        },
+    }
+
+
+def _component(name: str) -> dict[str, Any]:
+    return {"matchLabels": {labels.COMPONENT: name}}
+
+
+def _from(peers: Sequence[dict[str, Any]], *ports: int) -> list[dict[str, Any]]:
+    """No rule for no peers: an empty list of peers would mean everyone."""
+    return [{"from": list(peers), "ports": [_port(port) for port in ports]}] if peers else []
+
+
+def _peer(peer: PeerSpec) -> dict[str, Any]:
+    return _pods(peer.namespace, peer.pod_labels)
+
+
+def _pods(namespace: str, pod_labels: Mapping[str, str]) -> dict[str, Any]:
+    """Both in one peer: two peers would be any pod of the namespace, and such pods of ours."""
+    selector = {"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: namespace}}}
+    return {**selector, "podSelector": {"matchLabels": dict(pod_labels)}} if pod_labels else selector
+
+
+def _port(port: int, protocol: str = "TCP") -> dict[str, Any]:
+    return {"port": port, "protocol": protocol}
