@@ -29,4 +29,5 @@ def batch_plan(config: StackConfig, name: str) -> BatchJobPlan:
         max_batch=max(1, model.batching.max_batch_size),
         priority=priorities.levels if priorities is not None else 0,
         timeout_seconds=math.ceil(model.routing.timeout_seconds),
+        max_request_mib=model.routing.max_request_mib,
     )

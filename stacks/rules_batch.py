@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from components.batch.spec import place_of
+from components.batch.spec import memory_mib, place_of
 from components.core.faults import Fault
 from components.errors import PlatformError
 from serving.front.tensors import file_input
@@ -23,6 +23,7 @@ def batch_faults(config: StackConfig) -> Iterator[Fault]:
     owners: dict[str, str] = {}
     for name, job in config.batch_jobs.items():
         yield from _model_faults(config, name, job)
+        yield from _memory_faults(config, name, job)
         output = place_of(job.output)
         if (owner := owners.setdefault(output, name)) != name:
             yield Fault(("batchJobs", name, "output"), f"is the output of {owner!r} already: {output}", "give each job an output of its own")
@@ -40,3 +41,12 @@ def _model_faults(config: StackConfig, name: str, job: BatchJobSpec) -> Iterator
         file_input(manifest_of(job.model, model).signature)
     except PlatformError as error:
         yield Fault(at, error.message, error.hint)
+
+
+def _memory_faults(config: StackConfig, name: str, job: BatchJobSpec) -> Iterator[Fault]:
+    if job.model not in config.models:
+        return
+    largest = config.models[job.model].routing.max_request_mib
+    if job.memory_mib < (least := memory_mib(job, largest)):
+        reason = f"{job.memory_mib} cannot hold {job.in_flight} requests of {largest} MiB (routing.maxRequestMib of {job.model!r})"
+        yield Fault(("batchJobs", name, "memoryMib"), reason, f"set it to at least {least}, or lower inFlight")

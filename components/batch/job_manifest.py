@@ -23,7 +23,10 @@ FINAL_EXIT_CODES = [1, 2, 3]
 
 @dataclass(frozen=True, kw_only=True)
 class BatchJobPlan:
-    """A job, planned: `address` and `authority` lead to the model through the gateway; a request carries at most `max_batch` items and `priority`."""
+    """A job, planned: `address` and `authority` lead to the model through the gateway, which lets requests of `max_request_mib` pass.
+
+    A request carries at most `max_batch` items, and `priority`.
+    """
 
     name: str
     namespace: str
@@ -34,6 +37,7 @@ class BatchJobPlan:
     max_batch: int
     priority: int
     timeout_seconds: int
+    max_request_mib: int
 
     @property
     def account(self) -> str:
@@ -120,8 +124,8 @@ def build_arguments(plan: BatchJobPlan) -> list[str]:
         "timeout-seconds": plan.timeout_seconds,
         "shard": f"/{spec.shards}",
         "in-flight": spec.in_flight,
-        "batch-mib": spec.batch_mib,
-        "item-mib": spec.item_mib,
+        "batch-mib": plan.max_request_mib,
+        "item-mib": plan.max_request_mib,
         "changed": spec.changed,
     }
     if spec.object_store is not None and spec.object_store.endpoint is not None:

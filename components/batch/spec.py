@@ -7,9 +7,10 @@ from pydantic import Field, model_validator
 from components.core.object_store import BUCKET, FOLDER, OBJECT_NAME, ObjectStoreAccessSpec
 from components.core.spec import Spec
 
-MIB = 1024 * 1024
 # Python, gRPC, numpy and boto3 as they stand, with room for the listing of some 100,000 items.
 BASE_MIB = 256
+# Contents, tensor and message of a request in flight.
+COPIES = 3
 
 
 class VolumePlaceSpec(Spec):
@@ -43,15 +44,13 @@ class BatchJobSpec(Spec):
     shards: Annotated[int, Field(ge=1, le=1_000, description="Parts the inputs are divided into, one pod each; an output keeps the number.")] = 1
     parallelism: Annotated[int, Field(ge=1, le=1_000, description="Pods at a time, at most one for each shard.")] = 1
     in_flight: Annotated[int, Field(ge=1, le=256, description="Requests at a time, for each pod.")] = 4
-    batch_mib: Annotated[int, Field(ge=1, le=1024, description="Size of a request with several items, in MiB.")] = 16
-    item_mib: Annotated[int, Field(ge=1, le=2000, description="Largest item, in MiB; larger ones are recorded as failed.")] = 64
     changed: Annotated[Literal["refuse", "keep", "redo"], Field(description="Answered inputs that changed or are gone since.")] = "refuse"
     retry_failed: Annotated[bool, Field(description="Whether items whose record is an error are asked about again.")] = False
     retries: Annotated[int, Field(ge=0, le=100, description="Pods of a shard that may fail and be replaced.")] = 6
     keep_seconds: Annotated[int, Field(ge=60, le=2_592_000, description="How long the finished Job and its log stay; a week by default.")] = 604_800
     cpu_request: Annotated[float, Field(ge=0.001, le=64, description="CPU cores reserved.")] = 0.1
     cpu_limit: Annotated[float, Field(ge=0.001, le=64, description="CPU cores at most.")] = 1.0
-    memory_mib: Annotated[int, Field(ge=BASE_MIB, le=1_048_576, description="Memory reserved and at most, in MiB.")] = 768
+    memory_mib: Annotated[int, Field(ge=BASE_MIB, le=1_048_576, description="Memory reserved and at most, in MiB.")] = 512
 
     @model_validator(mode="after")
     def _pods_have_work(self) -> Self:
@@ -65,13 +64,6 @@ class BatchJobSpec(Spec):
     def _limits_are_in_order(self) -> Self:
         if self.cpu_request > self.cpu_limit:
             raise ValueError(f"cpuRequest {self.cpu_request:g} is above cpuLimit {self.cpu_limit:g}")
-        # Contents, tensor and message of every request in flight; an item that is larger than a batch goes alone.
-        least = BASE_MIB + 3 * self.in_flight * min(self.batch_mib, self.item_mib) + (3 * self.item_mib if self.item_mib > self.batch_mib else 0)
-        if self.memory_mib < least:
-            raise ValueError(
-                f"memoryMib {self.memory_mib} cannot hold {self.in_flight} requests of {self.batch_mib} MiB and an item of {self.item_mib} MiB: set it to "
-                f"at least {least}, or lower inFlight, batchMib or itemMib"
-            )
         return self
 
     @model_validator(mode="after")
@@ -84,6 +76,11 @@ class BatchJobSpec(Spec):
                 f"input {one} and output {other} lie inside each other: answers would be taken for inputs; name an output beside the input"
             )
         return self
+
+
+def memory_mib(job: BatchJobSpec, max_request_mib: int) -> int:
+    """What a pod needs, in MiB, when a request to its model has at most `max_request_mib`."""
+    return BASE_MIB + COPIES * job.in_flight * max_request_mib
 
 
 def place_of(place: VolumePlaceSpec | ObjectStorePlaceSpec) -> str:

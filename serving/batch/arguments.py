@@ -47,8 +47,10 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 
 def _add_bounds(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--in-flight", type=between(1, 256), default=4, help="requests at a time")
-    parser.add_argument("--batch-mib", type=between(1, 1024), default=16, help="bytes of a request with several items, in MiB")
-    parser.add_argument("--item-mib", type=between(1, 2000), default=256, help="largest item, in MiB; larger ones are recorded as failed")
+    parser.add_argument("--batch-mib", type=between(1, 1024), default=16, help="largest request with several items, in MiB")
+    parser.add_argument(
+        "--item-mib", type=between(1, 2000), default=256, help="largest request with one item, in MiB; larger items are recorded as failed"
+    )
     parser.add_argument("--part-items", type=between(1, 100_000), default=500, help="records in a part")
     parser.add_argument("--part-seconds", type=between(1, 3600), default=10, help="longest time until a record is stored")
     parser.add_argument("--max-failed", type=between(0, 10_000_000), default=1_000, help="more failed items end the run")

@@ -16,6 +16,8 @@ from serving.batch.storage import Item, Lock, Storage, batches
 UNREADABLE = "UNREADABLE"
 TOO_LARGE = "TOO_LARGE"
 MIB = 1024 * 1024
+# What a request holds beside the items and their lengths: names, shapes, parameters. A gateway limits the whole.
+ENVELOPE_BYTES = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +49,7 @@ class Run:
 
     async def do(self, items: Sequence[Item], say: Callable[[str], None]) -> bool:
         """Ask about all items; False when it was stopped before. Raises BatchError (LockError, OutageError) after storing what was answered."""
-        planned = batches(items, self._limits.max_batch, self._limits.batch_mib * MIB)
+        planned = batches(items, self._limits.max_batch, self._limits.batch_mib * MIB - ENVELOPE_BYTES)
         try:
             await self._together([self._work(planned) for _ in range(self._limits.in_flight)], say)
             await self._together([self._ask_suspects()], say)
@@ -103,8 +105,8 @@ class Run:
 
     async def _load(self, item: Item) -> Loaded | None:
         """The item with its content, or None after recording why there is none."""
-        if item.size > self._limits.item_mib * MIB:
-            await self._keep([Record.failed(item, TOO_LARGE, f"{item.size} bytes are more than {self._limits.item_mib} MiB")])
+        if item.size > self._limits.item_mib * MIB - ENVELOPE_BYTES:
+            await self._keep([Record.failed(item, TOO_LARGE, f"{item.size} bytes do not fit into a request of {self._limits.item_mib} MiB")])
             return None
         try:
             return item, await asyncio.to_thread(self._source.read, item)

@@ -10,6 +10,8 @@ SCHEME = "s3://"
 LOCK = "lock"
 # Files of an interrupted write; no reader looks at them.
 PARTIAL = ".partial"
+# Stands before each element of a BYTES tensor.
+LENGTH_BYTES = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +57,14 @@ def shard_of(item_id: str, shards: int) -> int:
 
 
 def batches(items: Sequence[Item], max_items: int, max_bytes: int) -> Iterator[list[Item]]:
-    """The items in order, at most `max_items` and `max_bytes` together; an item larger than that goes alone."""
+    """The items in order, at most `max_items` and, as a tensor, `max_bytes` together; an item larger than that goes alone."""
     batch: list[Item] = []
     size = 0
     for item in items:
-        if batch and (len(batch) == max_items or size + item.size > max_bytes):
+        if batch and (len(batch) == max_items or size + item.size + LENGTH_BYTES > max_bytes):
             yield batch
             batch, size = [], 0
         batch.append(item)
-        size += item.size
+        size += item.size + LENGTH_BYTES
     if batch:
         yield batch

@@ -52,6 +52,7 @@ def test_another_weight_starts_no_new_job():
         ({"nightly": {**JOB, "model": "other"}}, "batchJobs.nightly.model", "the stack has no model 'other'"),
         ({"nightly": JOB, "again": JOB}, "batchJobs.again.output", "is the output of 'nightly' already"),
         ({"nightly": {**JOB, "parallelism": 2}}, "batchJobs.nightly", "parallelism 2 is above shards 1"),
+        ({"nightly": {**JOB, "inFlight": 64, "memoryMib": 512}}, "batchJobs.nightly.memoryMib", "cannot hold 64 requests of 2 MiB"),
         ({"Nightly": JOB}, "batchJobs", "no DNS label"),
     ],
 )

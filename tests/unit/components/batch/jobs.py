@@ -26,4 +26,5 @@ def plan(name="nightly", **keys):
         max_batch=16,
         priority=2,
         timeout_seconds=60,
+        max_request_mib=2,
     )

@@ -1,8 +1,6 @@
 """The Job of a batch run: what it runs, when it is tried again, what it may do."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from components import labels
@@ -33,6 +31,7 @@ def test_the_client_understands_its_command_line(monkeypatch):
     assert (arguments.address, arguments.authority, arguments.model) == ("gateway.example:80", "magika.inference.test", "magika")
     assert (arguments.max_batch, arguments.priority, arguments.timeout_seconds) == (16, 2, 60)
     assert (arguments.shard.index, arguments.shard.count) == (3, 4)
+    assert (arguments.batch_mib, arguments.item_mib) == (2, 2)
     assert (arguments.changed, arguments.retry_failed, arguments.endpoint_url) == ("redo", True, "http://store:9000")
     assert container()["args"][:2] == ["serving.batch", "run"]
 
@@ -98,7 +97,6 @@ def test_credentials_come_from_a_secret_or_a_role_and_stand_nowhere():
     [
         ({"parallelism": 2}, "parallelism 2 is above shards 1"),
         ({"cpuRequest": 2.0}, "cpuRequest 2 is above cpuLimit 1"),
-        ({"memoryMib": 300}, "memoryMib 300 cannot hold 4 requests of 16 MiB"),
         ({"output": BUCKET_IN}, "lie inside each other"),
         ({"output": {**BUCKET_OUT, "prefix": "in"}}, "lie inside each other"),
         ({"input": VOLUME_IN, "output": VOLUME_OUT, "objectStore": {}}, "neither input nor output lies in one"),
@@ -112,13 +110,3 @@ def test_credentials_come_from_a_secret_or_a_role_and_stand_nowhere():
 def test_a_job_that_cannot_be_is_refused(keys, reason):
     with pytest.raises(ValidationError, match=reason):
         spec(**keys)
-
-
-@given(st.integers(1, 256), st.integers(1, 1024), st.integers(1, 2000))
-def test_the_memory_a_refusal_asks_for_is_enough(in_flight, batch_mib, item_mib):
-    keys = {"inFlight": in_flight, "batchMib": batch_mib, "itemMib": item_mib}
-    try:
-        spec(**keys, memoryMib=256)
-    except ValidationError as error:
-        least = int(str(error).partition("at least ")[2].partition(",")[0])
-        assert spec(**keys, memoryMib=least).memory_mib == least
