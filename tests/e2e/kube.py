@@ -19,7 +19,8 @@ from tests.e2e.waits import wait_for
 Manifest = dict[str, Any]
 
 # Where each kind lives: group and version as in the path, and whether it has a namespace.
-CORE, APPS, POLICY, ISTIO = "api/v1", "apis/apps/v1", "apis/policy/v1", "apis/networking.istio.io/v1"
+CORE, APPS, BATCH, POLICY = "api/v1", "apis/apps/v1", "apis/batch/v1", "apis/policy/v1"
+ISTIO = "apis/networking.istio.io/v1"
 NAMESPACED = {
     "pods": CORE,
     "services": CORE,
@@ -30,6 +31,7 @@ NAMESPACED = {
     "deployments": APPS,
     "replicasets": APPS,
     "daemonsets": APPS,
+    "jobs": BATCH,
     "poddisruptionbudgets": POLICY,
     "virtualservices": ISTIO,
     "destinationrules": ISTIO,

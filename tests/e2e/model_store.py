@@ -7,26 +7,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from moto.server import ThreadedMotoServer
-
 from serving.repository.bucket import BucketStore
 from serving.repository.checksums import CHECKSUMS, VersionRef, folder_checksums
 from serving.repository.s3 import make_client
 from serving.repository.store import publish
 from serving.repository.volume import VolumeStore
-from tests.e2e.platform import MODEL, NAMESPACE
+from tests.e2e.in_cluster import SECRET_NAME, object_store
+from tests.e2e.platform import MODEL
 from tools import models
-from tools.cluster.spec import Layout
-from tools.cluster.state import State
-from tools.target import CLUSTER_VARIABLE, DEFAULT_CLUSTER
 
 BUCKET = "models"
 GOOD, FIXED = "good", "fixed"
 VERSION = VersionRef(MODEL, 1)
 NETWORK, CODE = "model.onnx", "model.py"
-# The store asks for some; it takes any.
-CREDENTIALS = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "key"}
-SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "model-store", "namespace": NAMESPACE}, "stringData": CREDENTIALS}
 # Twice what the server's container may have, written to: untouched pages cost nothing.
 HUNGRY = "\n_kept = b'x' * (2 * 1024**3)\n"
 
@@ -53,26 +46,18 @@ class ModelStore:
             "bucket": BUCKET,
             "prefix": prefix,
             "endpoint": self.endpoint,
-            "secret": SECRET["metadata"]["name"],  # type: ignore[index]
+            "secret": SECRET_NAME,
             "fetchSeconds": 10,
         }
 
 
 @contextmanager
 def model_store(folder: Path) -> Iterator[ModelStore]:
-    """Serve the store on the host's end of the cluster's network, where nothing but the cluster reaches it."""
-    state = State.read(Layout.of(os.environ.get(CLUSTER_VARIABLE) or DEFAULT_CLUSTER))
-    assert state is not None
-    assert state.addresses is not None
-    server = ThreadedMotoServer(state.addresses.host, 0)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        store = ModelStore(f"http://{host}:{port}")
+    """Serve and fill the store."""
+    with object_store() as endpoint:
+        store = ModelStore(endpoint)
         _fill(store, folder)
         yield store
-    finally:
-        server.stop()
 
 
 def _fill(store: ModelStore, folder: Path) -> None:

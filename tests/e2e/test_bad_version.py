@@ -1,6 +1,5 @@
 """Versions out of an object store, and what becomes of a bad one: a failed rollout with a reason, never an outage."""
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,17 +11,12 @@ import yaml
 
 from components import labels
 from loadtests.engine import Load
+from tests.e2e.in_cluster import CREDENTIALS, SECRET, apps_image
 from tests.e2e.kube import Manifest
-from tests.e2e.model_store import BAD, FIXED, GOOD, SECRET, ModelStore, model_store
+from tests.e2e.model_store import BAD, FIXED, GOOD, ModelStore, model_store
 from tests.e2e.platform import MODEL, NAMESPACE, PREFIX, Edit, Platform
 from tests.e2e.traffic import assert_no_failures, counting_plan, over_http
 from tests.e2e.waits import wait_for
-from tools.cluster import load_images
-from tools.cluster.spec import Layout
-from tools.cluster.state import State
-from tools.images import ensure_images
-from tools.target import CLUSTER_VARIABLE, DEFAULT_CLUSTER
-from tools.toolchain import ensure
 
 pytestmark = [pytest.mark.e2e, pytest.mark.timeout(600)]
 
@@ -50,7 +44,7 @@ REASONS = {
 @pytest.fixture(scope="module")
 def store(platform: Platform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModelStore]:
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in SECRET["stringData"].items():  # type: ignore[attr-defined]
+        for name, value in CREDENTIALS.items():
             patch.setenv(name, value)
         with model_store(tmp_path_factory.mktemp("store")) as store, platform.kube.created([SECRET]):
             yield store
@@ -77,15 +71,6 @@ def write(platform: Platform, store: ModelStore, prefixes: dict[str, str], cache
     config[f"{PREFIX}models"].update({name: {**SERVED, "repository": store.repository(prefix)} for name, prefix in prefixes.items()})
     file.write_text(yaml.safe_dump(document), encoding="utf-8")
     return platform.edit({})
-
-
-def apps_image() -> str:
-    """The image of the platform's own programs, on the node."""
-    image = ensure_images(ensure().path, names=["apps"])["apps"]
-    state = State.read(Layout.of(os.environ.get(CLUSTER_VARIABLE) or DEFAULT_CLUSTER))
-    assert state is not None
-    load_images(state.cluster, [image.path])
-    return image.ref
 
 
 def pods(platform: Platform, name: str) -> list[Manifest]:

@@ -55,25 +55,28 @@ def new_split(site: Site, port: int) -> tuple[Figure, ...]:
     return figures_of(rounds, "s")
 
 
-def pod_ready(site: Site) -> tuple[Figure, ...]:
-    """From a pod's creation until it is ready, the image being on the node: the successor of a deleted pod of version 2."""
+def pod_start(site: Site) -> tuple[Figure, ...]:
+    """From a pod's creation until it answers, and until it is ready, the image being on the node: the successor of a deleted pod of version 2."""
     rounds = []
     for _ in range(ROUNDS):
         before = {pod["metadata"]["uid"] for pod in site.pods(2)}
         names = [pod["metadata"]["name"] for pod in site.pods(2)]
         site.kubectl.run("delete", "pod", *names, "--namespace", site.identity.namespace, "--wait=false")
-        rounds.append({"pod created to ready": seconds_to_ready(site, before)})
+        answered, ready = start_times(site, before)
+        rounds.append({"pod created to first answer": answered, "pod created to ready": ready})
     return figures_of(rounds, "s")
 
 
-def seconds_to_ready(site: Site, before: set[str]) -> float:
-    """Seconds from the first sight of a pod that is not among `before` until it is ready."""
-    deadline, seen = time.monotonic() + POD_SECONDS_MAX, None
+def start_times(site: Site, before: set[str]) -> tuple[float, float]:
+    """Seconds from the first sight of a pod that is not among `before` until it gives a right answer, and until it is ready."""
+    deadline, seen, answered = time.monotonic() + POD_SECONDS_MAX, None, None
     while time.monotonic() < deadline:
         fresh = [pod for pod in site.pods(2) if pod["metadata"]["uid"] not in before]
         if fresh and seen is None:
             seen = time.monotonic()
-        if seen is not None and any(has_condition(pod, "Ready") for pod in fresh):
-            return time.monotonic() - seen
+        if seen is not None and answered is None and any(site.answers(pod["metadata"]["name"]) for pod in fresh):
+            answered = time.monotonic() - seen
+        if seen is not None and answered is not None and any(has_condition(pod, "Ready") for pod in fresh):
+            return answered, time.monotonic() - seen
         time.sleep(POLL_SECONDS)
     raise ToolError(f"no pod of version 2 became ready within {POD_SECONDS_MAX:g} s", "kubectl -n inference describe pod")

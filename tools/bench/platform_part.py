@@ -53,7 +53,7 @@ def measure(site: Site) -> tuple[list[Figure], list[str]]:
     steps = Steps(5)
     figures = list(steps.run("second update without a change", lambda: changes.second_up(site)))
     figures += steps.run("edit of a weight", lambda: changes.new_split(site, site.endpoint.port))
-    figures += steps.run("pod created to ready", lambda: changes.pod_ready(site))
+    figures += steps.run("pod created to first answer", lambda: changes.pod_start(site))
     site.up(weight=0)
     notes = [
         "Latencies count from the real departure; both ways take turns in one run, through a node port each, to the same server, with a document too short for the network."

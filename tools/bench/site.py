@@ -10,6 +10,7 @@ from components.core.model_identity import ModelIdentity, version_label
 from loadtests.address import OwnAddress, own_address
 from loadtests.grpc_target import GrpcTarget
 from loadtests.http_target import HttpTarget
+from loadtests.payloads import http_json
 from serving.contract import GRPC_PORT, HTTP_PORT
 from tools.cluster.kubectl import Kubectl
 from tools.endpoint import SHORT, SIGNATURE, Endpoint
@@ -60,6 +61,13 @@ class Site:
 
     def close_direct(self) -> None:
         self.kubectl.run("delete", "service", DIRECT_SERVICE, "--namespace", self.identity.namespace, "--ignore-not-found")
+
+    def answers(self, pod: str) -> bool:
+        """Whether this pod gives the right answer, asked through the API server, whatever its readiness says."""
+        request = http_json(SIGNATURE, SHORT)
+        path = f"/api/v1/namespaces/{self.identity.namespace}/pods/{pod}:{HTTP_PORT}/proxy{request.path}"
+        done = self.kubectl.try_run("create", "--raw", path, "--filename", "-", text=request.body.decode())
+        return done.returncode == 0 and f'"{SHORT.label}"' in done.stdout
 
     def pods(self, version: int) -> list[dict[str, Any]]:
         selector = ",".join(f"{key}={value}" for key, value in version_labels(self.identity, version).items())
