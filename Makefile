@@ -33,8 +33,8 @@ status: venv ## what runs: cluster, stack, models and their weights
 env: venv ## shell settings for pulumi and kubectl: eval "$$(make env)"
 	@$(PY) -m tools.env $(CONTEXT_ARGUMENT)
 
-predict: venv ## classify FILE (default README.md) through the gateway, over HTTP and gRPC
-	@$(PY) -m tools.predict $(CONTEXT_ARGUMENT) $(call quoted,$(or $(FILE),README.md))
+predict: venv ## ask MODEL (magika) about FILE (default README.md) through the gateway, over HTTP and gRPC
+	@$(PY) -m tools.predict $(CONTEXT_ARGUMENT) $(if $(MODEL),--model=$(call quoted,$(MODEL))) $(call quoted,$(or $(FILE),README.md))
 
 registry: venv ## the versions of the local stack's models and how far each may go
 	@$(PY) -m tools.registry $(CONTEXT_ARGUMENT)

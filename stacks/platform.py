@@ -38,9 +38,14 @@ class ModelOutputs:
     """Where a model is reached, what runs and who gets which percentage."""
 
     host: pulumi.Output[str]
+    triton_name: str
     versions: Sequence[int]
     weights: pulumi.Output[Mapping[str, int]]
     route: pulumi.Resource
+
+    def exports(self) -> dict[str, Any]:
+        """The model's part of the stack outputs."""
+        return {"host": self.host, "tritonName": self.triton_name, "versions": list(self.versions), "weights": self.weights}
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,7 @@ class PlatformOutputs:
         return {
             "namespace": self.namespace,
             "gateway": {"domain": self.gateway_domain, "port": self.gateway_port},
-            "models": {name: {"host": model.host, "versions": list(model.versions), "weights": model.weights} for name, model in self.models.items()},
+            "models": {name: model.exports() for name, model in self.models.items()},
         }
 
 
@@ -145,7 +150,7 @@ def _model(config: StackConfig, name: str, base: _Base, opts: pulumi.ResourceOpt
     )
     canary = CanaryRoute(f"{name}-route", CanaryRouteArgs(route=route, after=[subsets, server, base.gateway]), opts)
     _front(config, name, base, canary, opts)
-    return ModelOutputs(host=canary.host, versions=model.versions, weights=canary.weights, route=canary)
+    return ModelOutputs(host=canary.host, triton_name=identity.triton_name, versions=model.versions, weights=canary.weights, route=canary)
 
 
 def _front(config: StackConfig, name: str, base: _Base, route: CanaryRoute, opts: pulumi.ResourceOptions) -> None:

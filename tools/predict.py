@@ -1,4 +1,4 @@
-"""`make predict FILE=...`: classify a file through the gateway, over HTTP and gRPC; `make up` ends with it."""
+"""`make predict FILE=... MODEL=...`: ask a model about a file through the gateway, over HTTP and gRPC; `make up` ends with it."""
 
 import http.client
 import sys
@@ -12,11 +12,11 @@ import tritonclient.grpc as triton
 from loadtests.payloads import Prediction
 from tools import cluster
 from tools.cli import run_main
-from tools.endpoint import SAMPLES, Endpoint, find_endpoint
+from tools.endpoint import DEFAULT_MODEL, SAMPLES_OF, Endpoint, find_endpoint, find_endpoints
 from tools.errors import ToolError
 from tools.paths import REPO
 from tools.target import Target, command_line, target_of
-from tools.toolchain import ensure
+from tools.toolchain import Toolchain, ensure
 
 # The gateway learns of its first route within a second or two of `pulumi up`; the rest is margin for a loaded machine.
 ROUTE_SECONDS = 30.0
@@ -25,13 +25,13 @@ UNANSWERED = (OSError, http.client.HTTPException, triton.InferenceServerExceptio
 
 
 def demonstrate(endpoint: Endpoint) -> Endpoint:
-    """Classify the samples over both protocols and print the answers. Raises ToolError for a wrong answer, or none in time."""
-    for file, expected in SAMPLES.items():
+    """Ask about the samples over both protocols and print the answers. Raises ToolError for a wrong answer, or none in time."""
+    for file, expected in endpoint.samples.items():
         content = (REPO / file).read_bytes()
         for protocol, ask in (("HTTP", endpoint.over_http), ("gRPC", endpoint.over_grpc)):
             prediction = patiently(partial(ask, content))
             if prediction.label != expected:
-                raise ToolError(f"{file} was classified as {prediction.label!r} over {protocol}, not as {expected!r}", "make status shows what runs")
+                raise ToolError(f"the answer for {file} over {protocol} is {prediction.label!r}, not {expected!r}", "make status shows what runs")
             print(f"      {file}: {prediction.label} (version {prediction.version}, {protocol})", flush=True)
     return endpoint
 
@@ -66,18 +66,27 @@ def classify(file: Path, find: Callable[[], Endpoint]) -> None:
     print(endpoint.curl(str(file)))
 
 
-def running_endpoint(target: Target) -> Endpoint:
+def demonstrate_all(target: Target, toolchain: Toolchain) -> Endpoint:
+    """Ask every model of the stack that has samples; returns where the first of them answers. Raises ToolError."""
+    asked = [demonstrate(find()) for model, find in find_endpoints(target, toolchain).items() if model in SAMPLES_OF]
+    if not asked:
+        raise ToolError(f"the stack serves none of the models {', '.join(SAMPLES_OF)}", "run make up with stacks/Pulumi.local.yaml as it came")
+    return asked[0]
+
+
+def running_endpoint(target: Target, model: str = DEFAULT_MODEL) -> Endpoint:
     """Where the platform answers. A local cluster that does not run is a ToolError: its address is then anybody's, and what answers there would mislead."""
     if target.cluster is not None and (state := cluster.status(target.cluster).state) in {"absent", "stopped"}:
         raise ToolError(f"the local cluster {target.cluster!r} does not run: {state}", "run make up")
-    return find_endpoint(target, ensure())
+    return find_endpoint(target, ensure(), model)
 
 
 def main() -> int:
     parser = command_line(__doc__)
     parser.add_argument("file", type=Path)
+    parser.add_argument("--model", default=DEFAULT_MODEL, help="model of the stack; default: %(default)s")
     arguments = parser.parse_args()
-    classify(arguments.file, lambda: running_endpoint(target_of(arguments)))
+    classify(arguments.file, lambda: running_endpoint(target_of(arguments), arguments.model))
     return 0
 
 

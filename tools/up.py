@@ -13,14 +13,14 @@ from tools import cluster
 from tools.assets import write_assets
 from tools.cli import Steps, run_main
 from tools.cluster.spec import ClusterSpec
-from tools.endpoint import Endpoint, find_endpoint
+from tools.endpoint import Endpoint
 from tools.environment import LOCAL_STACK, local_stack, variables
 from tools.images import IMAGES, ImageArchive, ensure_images
 from tools.images.buildah import check_machine
 from tools.images.load import bring_images, check_way
 from tools.own_cluster import check_vacant
 from tools.paths import REPO
-from tools.predict import demonstrate
+from tools.predict import demonstrate_all
 from tools.registry import fill, location_of
 from tools.target import Target, command_line, target_of
 from tools.toolchain import Toolchain, charts, ensure
@@ -52,7 +52,7 @@ def _bring_up(target: Target, registry: str | None) -> Endpoint:
     write_assets(target.assets, charts(), refs)
     steps.run("registry of versions", lambda: fill(location_of(target)))
     steps.run("stack local: pulumi up", lambda: deploy(target, toolchain))
-    return steps.run("prediction", lambda: demonstrate(find_endpoint(target, toolchain)))
+    return steps.run("prediction", lambda: demonstrate_all(target, toolchain))
 
 
 def check(target: Target, registry: str | None) -> None:

@@ -115,7 +115,7 @@ def test_outputs_tell_where_each_model_is_and_who_gets_what() -> None:
         {
             "namespace": "inference",
             "gateway": {"domain": "inference.test", "port": 30080},
-            "models": {"magika": {"host": "magika.inference.test", "versions": [1, 2], "weights": {"v1": 90, "v2": 10}}},
+            "models": {"magika": {"host": "magika.inference.test", "tritonName": "magika", "versions": [1, 2], "weights": {"v1": 90, "v2": 10}}},
         }
     ]
 

@@ -10,15 +10,21 @@ from threading import Thread
 
 import pytest
 
+from loadtests.payloads import Signature
+from serving.model_manifest import model_manifest
 from tests.unit.tools.commands import calls, scripted
-from tools.endpoint import Endpoint, find_endpoint
+from tools.endpoint import Endpoint, find_endpoint, signature_of
 from tools.errors import ToolError
+from tools.paths import REPO
 from tools.target import local_target, own_target
 
 HOST = "magika.inference.test"
 # A label as Triton sends it in binary, behind the score: four bytes of a float, then the length, then the text.
 SCORE, LABEL = b"\xa4p\x7d?", b"\x03\x00\x00\x00png"
-OUTPUTS = {"gateway": {"domain": "inference.test", "port": 30080}, "models": {"magika": {"host": HOST}}}
+OUTPUTS = {
+    "gateway": {"domain": "inference.test", "port": 30080},
+    "models": {"magika": {"host": HOST, "tritonName": "magika"}, "reader": {"host": "reader.test", "tritonName": "ocr"}},
+}
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +98,9 @@ def test_the_printed_command_sends_the_file_to_the_models_host(file):
     assert words[-1] == "http://127.0.0.1:30080/v2/models/magika/infer"
 
 
-@pytest.mark.parametrize(("label", "length"), [("png", 3), ("python", 6), ("c", 1), ("x-y_1", 5)])
+@pytest.mark.parametrize(
+    ("label", "length"), [("png", 3), ("python", 6), ("c", 1), ("x-y_1", 5), ("Straße 12, 世界", 17), ("a line of thirty-two characters.", 32)]
+)
 def test_the_printed_command_leaves_the_label_of_a_binary_answer(label, length):
     answer = b'{"model_name":"magika"}' + SCORE + bytes([length, 0, 0, 0]) + label.encode()
     _, _, rest = at(1).curl("file").partition("|")
@@ -135,6 +143,25 @@ def test_nodes_without_an_address_are_an_error(tmp_path):
 def test_nodes_that_cannot_be_listed_are_an_error_with_the_reason(tmp_path):
     with pytest.raises(ToolError, match="the nodes of kind-dev cannot be listed: not allowed"):
         found(tmp_path, "echo not allowed >&2; exit 1")
+
+
+def test_a_model_is_asked_by_its_own_tensors_whatever_the_stack_calls_it(tmp_path):
+    toolchain = scripted(tmp_path / "tools", pulumi=f"echo '{json.dumps(OUTPUTS)}'", kubectl=nodes({"InternalIP": "10.0.0.1"}))
+    reader = find_endpoint(own_target("kind-dev"), toolchain, "reader")
+    assert (reader.host, reader.signature) == ("reader.test", Signature("ocr", "image", "text"))
+    assert reader.curl("a.png").endswith("http://10.0.0.1:30080/v2/models/ocr/infer | LC_ALL=C tr '\\000' '\\n' | tail -n 1 && echo")
+    assert all((REPO / file).is_file() for file in reader.samples)
+
+
+def test_a_model_that_takes_no_file_is_told_with_its_tensors():
+    with pytest.raises(ToolError, match=r"'ocr_recognise' does not take a file.*: x \(FP32\)"):
+        signature_of(model_manifest("ocr_recognise"))
+
+
+def test_a_model_that_is_not_served_is_told_with_those_that_are(tmp_path):
+    with pytest.raises(ToolError, match="serves no model 'ocr'") as error:
+        find_endpoint(own_target("kind-dev"), scripted(tmp_path / "tools", pulumi=f"echo '{json.dumps(OUTPUTS)}'"), "ocr")
+    assert error.value.hint == "models it serves: magika, reader"
 
 
 def test_a_stack_without_the_model_says_how_to_get_it(tmp_path):

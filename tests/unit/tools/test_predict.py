@@ -22,6 +22,7 @@ class FakeGateway:
     faults: list[Exception] = field(default_factory=list)
     label: str | None = None
     asked: list[str] = field(default_factory=list)
+    samples: dict[str, str] = field(default_factory=lambda: dict(SAMPLES))
 
     def _answer(self, protocol, content):
         self.asked.append(protocol)
@@ -65,7 +66,7 @@ def test_a_gateway_that_never_answers_is_an_error_with_the_last_reason(monkeypat
 
 def test_a_wrong_answer_is_an_error_and_not_asked_again():
     wrong = gateway(label="zip")
-    with pytest.raises(ToolError, match="classified as 'zip' over HTTP, not as 'png'"):
+    with pytest.raises(ToolError, match="over HTTP is 'zip', not 'png'"):
         predict.demonstrate(wrong)
     assert wrong.asked == ["HTTP"]
 
