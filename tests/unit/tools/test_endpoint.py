@@ -154,7 +154,7 @@ def test_a_model_is_asked_by_its_own_tensors_whatever_the_stack_calls_it(tmp_pat
 
 
 def test_a_model_that_takes_no_file_is_told_with_its_tensors():
-    with pytest.raises(ToolError, match=r"'ocr_recognise' does not take a file.*: x \(FP32\)"):
+    with pytest.raises(ToolError, match=r"'ocr_recognise' does not take a file.*, but x \(FP32\)"):
         signature_of(model_manifest("ocr_recognise"))
 
 
