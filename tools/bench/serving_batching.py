@@ -24,13 +24,14 @@ RESOLUTION = 1.1
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """One model both ways. `seconds` must be long enough for several answers to each of the clients."""
+    """One model both ways. `seconds` of the closed loop must be long enough for several answers to each of the clients."""
 
     name: str
     plain: Target
     batched: Target
     seconds: float
     rounds: int = 3
+    search_seconds: float = 5.0
 
 
 def closed_loop(pair: Comparison) -> tuple[Figure, ...]:
@@ -72,7 +73,7 @@ def open_loop(pair: Comparison, limit_ms: float, bounds: Sequence[tuple[float, f
     """The highest rates at which the 99th percentile is at most `limit_ms`, without and with batching, and their ratio; `bounds` enclose each."""
     rates = []
     for target, (low, high) in zip((pair.plain, pair.batched), bounds, strict=True):
-        rates.append(highest_rate(partial(_holds, target, pair.seconds, limit_ms), low, high))
+        rates.append(highest_rate(partial(_holds, target, pair.search_seconds, limit_ms), low, high))
     plain, batched = rates
     name = f"{pair.name}, highest rate with p99 at most {limit_ms:g} ms"
     return (

@@ -9,7 +9,18 @@ from tritonclient.grpc import model_config_pb2 as pb
 
 from loadtests.payloads import Signature
 from serving.contract import CONFIG_FILE, REPOSITORY_PATH
-from serving.model_config import ModelFacts, ServingSpec, SignatureSpec, backend_of, build_config, config_message, config_text, warmup_files
+from serving.model_config import (
+    ModelFacts,
+    ServingSpec,
+    SignatureSpec,
+    backend_of,
+    build_config,
+    config_message,
+    config_text,
+    part_serving,
+    server_models,
+    warmup_files,
+)
 from serving.model_manifest import TensorSpec, model_manifest
 from tools.triton_process import serving_rootfs
 
@@ -60,8 +71,21 @@ def from_image(model: str, name: str, serving: ServingSpec) -> Served:
     config = build_config(manifest, manifest.version_numbers[0], serving, "cpu", cpu_cores=CPU_CORES)
     config.name = name
     config.version_policy.CopyFrom(pb.ModelVersionPolicy(all=pb.ModelVersionPolicy.All()))
-    source = serving_rootfs().path / REPOSITORY_PATH.strip("/") / model
-    return Served(config, source, warmup_files(manifest, serving.warmup) if serving.warmup else {})
+    return Served(config, _in_image(model), warmup_files(manifest, serving.warmup) if serving.warmup else {})
+
+
+def server_of(model: str, serving: ServingSpec) -> list[Served]:
+    """Everything that the server of a model of the image loads, under its own names: of an ensemble, its steps too."""
+    manifest = model_manifest(model)
+    parts = server_models(manifest, manifest.version_numbers[0], model_manifest)
+    return [
+        Served(build_config(part, version, part_serving(manifest, part, serving), "cpu", cpu_cores=CPU_CORES), _in_image(part.name))
+        for part, version in parts
+    ]
+
+
+def _in_image(model: str) -> Path:
+    return serving_rootfs().path / REPOSITORY_PATH.strip("/") / model
 
 
 def write_models(repository: Path, *models: Served) -> None:

@@ -12,16 +12,18 @@ import tritonclient
 
 from loadtests.address import own_address
 from loadtests.front_target import FrontTarget
-from loadtests.payloads import Document
+from loadtests.payloads import Document, Signature
 from serving.front.settings import ModelTargetSpec
 from serving.model_config import BatchingSpec, InstancesSpec, PrioritiesSpec, ServingSpec, WarmupSampleSpec
 from serving.model_config.batching import THROUGHPUT
+from serving.model_manifest import model_manifest
 from tools.bench import serving_batching, serving_bursts, serving_protocols, serving_starts
 from tools.bench.results import Figure, Machine, Part, inputs_key
 from tools.bench.serving_batching import Comparison
-from tools.bench.serving_models import FIXED_COST_SIGNATURE, Served, fixed_cost, from_image, signature
+from tools.bench.serving_models import FIXED_COST_SIGNATURE, Served, fixed_cost, from_image, server_of, signature
 from tools.bench.serving_site import grpc, serving
 from tools.cli import Steps
+from tools.errors import ToolError
 from tools.front_process import FrontProcess
 from tools.paths import REPO
 from tools.triton_process import TritonProcess, serving_rootfs
@@ -30,7 +32,7 @@ COST_MS = 50.0
 # Five calls: room for the one that runs, a batch that fills, and a machine of two cores that also makes the load.
 LIMIT_MS = 250.0
 KIB = 1024
-MAGIKA = "magika"
+MAGIKA, OCR = "magika", "ocr"
 ONE = InstancesSpec(count=1)
 PLAIN = ServingSpec(batching=BatchingSpec(max_batch_size=32, dynamic=False), instances=ONE)
 BATCHED = ServingSpec(batching=THROUGHPUT, instances=ONE)
@@ -97,6 +99,21 @@ class Bench:
             return self.steps.run("HTTP front against direct gRPC", compare)
 
 
+def ocr(folder: Path) -> tuple[Figure, ...]:
+    """The ensemble with and without batching in its steps, a server each; they take turns."""
+    manifest = model_manifest(OCR)
+    if manifest.check is None:
+        raise ToolError(f"model {OCR!r} has no check sample to be asked with", "give it one in its model.yaml")
+    document = Document(manifest.check_value, manifest.check.expected)
+    named = Signature(OCR, manifest.signature.inputs[0].name, manifest.check.output)
+    with (
+        serving(folder / "plain.log", *server_of(OCR, PLAIN)) as plain,
+        serving(folder / "batched.log", *server_of(OCR, BATCHED)) as batched,
+    ):
+        ways = (grpc(server, name, named, document) for name, server in (("plain", plain), ("batched", batched)))
+        return serving_batching.closed_loop(Comparison(name=OCR, plain=next(ways), batched=next(ways), seconds=12, rounds=2))
+
+
 def models() -> Sequence[Served]:
     """Everything that is compared, in one repository."""
     ways = (("plain", PLAIN), ("batched", BATCHED))
@@ -109,7 +126,7 @@ def models() -> Sequence[Served]:
 
 
 def measure(folder: Path) -> list[Figure]:
-    steps = Steps(10)
+    steps = Steps(11)
     log = folder / "triton.log"
     start = partial(serving_starts.starts, log, signature(MAGIKA), TEXT, 5)
     figures = list(steps.run("server started to first answer", start))
@@ -117,6 +134,7 @@ def measure(folder: Path) -> list[Figure]:
     pair = [from_image(MAGIKA, ways[0].model, PLAIN), from_image(MAGIKA, ways[1].model, WARM)]
     first = partial(serving_starts.first_requests, MAGIKA, partial(serving, log, *pair), ways, TEXT, 4)
     figures += steps.run("first request with and without warm-up", first)
+    figures += steps.run(f"dynamic batching, {OCR}", partial(ocr, folder))
     with serving(log, *models()) as triton:
         bench = Bench(triton, steps)
         figures += bench.batching()
@@ -136,7 +154,7 @@ def notes() -> tuple[str, ...]:
         f"With batching: up to {batching.max_batch_size}, preferred {sizes}, delay {delay:g} ms. Without: the same model, each request alone.",
         "64 clients: closed loop, gRPC, one item a request; where p99 with batching is the lower one, the ratio is a lower bound of that at equal p99.",
         f"Highest rate: open loop, evenly spaced, p99 from the planned time at most {LIMIT_MS:g} ms for both, found to 10 %.",
-        f"{MAGIKA}: its network costs the CPU about as much for each file of a batch, so batching saves only what lies around it.",
+        f"{MAGIKA}, {OCR}: their networks cost the CPU about as much for each item of a batch, so batching saves only what lies around them.",
         f"Bursts: {BURST_COST_MS:g} ms a call, batches of 8, nothing arrives after them. A batcher with priority levels fetches nothing ahead.",
         "Protocols: a model without cost; the three take turns in one run; times count from the real departure.",
         "Server started to first answer: the image's server with one model, without a container; pod created to first answer is in the part platform.",
