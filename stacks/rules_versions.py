@@ -75,7 +75,7 @@ def _record_faults(
         said = "".join(f"; {sentence}" for sentence in registered.unreadable)
         yield Fault(key, f"version {version} of {registered.name!r} is not in the registry{said}", _way("register", registered, version))
         return
-    yield from _artefact_faults(record, artefact_sha256(manifest_of(name, model).version(version)), key)
+    yield from _artefact_faults(record, artefact_sha256(manifest_of(name, model), version), key)
     for clause in unmet(record.requires, provided):
         yield Fault(key, f"version {version} {clause}, says the registry", OTHER_IMAGE)
     if "triton" in record.requires and "triton" not in provided:

@@ -8,12 +8,14 @@ from serving.model_steps import StepSpec
 from serving.registry.record import VersionRecord
 
 
-def artefact_sha256(version: ModelVersionSpec) -> str:
-    """SHA-256 of the list of the version's files: a line `<sha256>  <name>` each, sorted, with the transformation behind it where there is one.
+def artefact_sha256(manifest: ModelManifest, number: int) -> str:
+    """SHA-256 of what model.yaml pins of a version, so that the stack needs no file to compare it. Raises ManifestError for a version that is not.
 
-    Of an ensemble a line for each step, in JSON. It is computed from model.yaml alone, so the stack needs no file to compare it.
+    A line `<sha256>  <name>` for each file, sorted, with the transformation behind it where there is one; for each step of an ensemble a line of JSON. Of
+    a version that is code alone nothing is pinned, and its name and number stand for it: the code is compared where it is published, by checksums.json.
     """
-    lines = [*sorted(map(_line, version.files)), *map(_step, version.steps)]
+    version = manifest.version(number)
+    lines = [*sorted(map(_line, version.files)), *map(_step, version.steps)] or [f"{manifest.name} {number}\n"]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
@@ -23,7 +25,7 @@ def record_of_manifest(manifest: ModelManifest, number: int, *, source: str | No
     return VersionRecord(
         model=manifest.name,
         version=number,
-        artefact_sha256=artefact_sha256(version),
+        artefact_sha256=artefact_sha256(manifest, number),
         source=source or _source(manifest, version),
         framework=version.framework,
         requires=version.requires,

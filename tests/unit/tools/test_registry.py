@@ -112,5 +112,5 @@ def test_the_registry_is_shown_with_its_place(registry: Location, stack_file: Pa
     command.fill(place, stack_file)
     assert command.main() == 0
     printed = capsys.readouterr().out
-    assert "magika         1   ACTIVE    stable" in printed
+    assert ["magika", "1", "ACTIVE", "stable"] in [line.split()[:4] for line in printed.splitlines()]
     assert f"{place}: .venv/bin/python -m serving.registry" in printed

@@ -64,7 +64,7 @@ def test_the_versions_are_told_with_their_states(run, capsys, registry):
     registered(Store(registry), record(1))
     registry.file.rename(target.registry)
     assert run("--context", "kind-dev") == 0
-    assert "magika         1   TESTING" in capsys.readouterr().out
+    assert ["magika", "1", "TESTING"] in [line.split()[:3] for line in capsys.readouterr().out.splitlines()]
 
 
 @pytest.mark.parametrize(("state", "deployed", "running"), [("ready", True, True), ("ready", False, False), ("stopped", True, False)])
