@@ -18,11 +18,11 @@ def batch_plan(config: StackConfig, name: str) -> BatchJobPlan:
     """The job as the stack's model answers it: through the gateway, in the model's own batches and within the limit of its route, at its lowest priority level."""
     job = config.batch_jobs[name]
     model = config.models[job.model]
-    priorities, limit = model.batching.priorities, model.routing.max_request_mib
+    priorities = model.batching.priorities
     return BatchJobPlan(
         name=name,
         namespace=config.cluster.namespace,
-        spec=job.model_copy(update={"batch_mib": min(job.batch_mib, limit), "item_mib": min(job.item_mib, limit)}),
+        spec=job,
         triton_name=manifest_of(job.model, model).name,
         address=f"{SERVICE_HOST}:{HTTP_SERVER_PORT}",
         authority=external_host(model.identity(job.model, config.cluster.namespace), model.routing, config.gateway.domain),
