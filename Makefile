@@ -13,7 +13,7 @@ quoted = '$(subst ','\'',$(1))'
 given = $(if $(filter-out file,$(firstword $(origin $(1)))),--$(2)=$(call quoted,$($(1))))
 CONTEXT_ARGUMENT = $(call given,CONTEXT,context)
 
-.PHONY: help up down status env predict registry load cluster cluster-stop check format lint types imports unit preview serving e2e test bench toolchain images models schema venv
+.PHONY: help up down status env predict registry load cluster cluster-stop check format lint types imports unit preview serving e2e test bench optimise toolchain images models schema venv
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/\$$\$$/$$/g' | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -89,6 +89,9 @@ test: venv ## every test tier; says how many tests of which tier ran
 
 bench: venv ## measure; results to docs/bench (PART=serving needs no cluster, PART=platform brings one up)
 	@$(PY) -m tools.test $(call quoted,bench$(if $(PART),-$(PART)))
+
+optimise: venv ## variants of MODEL (magika) by size, speed and accuracy, to docs/models; fails when a derived version does not keep its bound
+	@$(PY) -m tools.optimise $(call quoted,$(or $(MODEL),magika))
 
 schema: venv ## regenerate stacks/schema.json
 	@$(PY) -m stacks.schema

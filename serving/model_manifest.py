@@ -27,6 +27,9 @@ FILE_NAME = re.compile("^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]
 # As exporters name tensors: "input:0", "InceptionV3/Predictions/Softmax:0".
 TensorName = Annotated[str, Field(pattern="^[A-Za-z0-9_.:/-]+$")]
 Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+Transformation = Literal["none", "quantise-dynamic-int8", "quantise-static-int8", "onnx-characters"]
+# Those after which a network no longer computes the same.
+QUANTISATIONS = {"quantise-dynamic-int8", "quantise-static-int8"}
 # A YAML sequence arrives as a list; only the container is converted, the items stay strict.
 Sequence = Field(strict=False, min_length=1)
 
@@ -101,7 +104,14 @@ class SourceFileSpec(Spec):
     source: FileSourceSpec
     sha256: Annotated[Sha256, Field(description="Of the source, before any transformation.")]
     size_bytes: Annotated[int, Field(ge=0, description="Of the source; volumes that hold the file are sized by it.")]
-    transformation: Literal["none", "quantise-dynamic-int8", "onnx-characters"] = "none"
+    transformation: Annotated[Transformation, Field(description="How the image build derives the file (serving/image/transform.py).")] = "none"
+    derived_sha256: Annotated[Sha256 | None, Field(description="Of the derived file; a quantised network: the one that the optimisation pipeline judged.")] = None
+
+    @model_validator(mode="after")
+    def _a_derived_file_is_known(self) -> Self:
+        if (self.transformation == "none") != (self.derived_sha256 is None):
+            raise ValueError(f"file {self.name!r}: transformation {self.transformation!r} and derivedSha256 belong together: one without the other")
+        return self
 
 
 class WheelSpec(Spec):
@@ -109,6 +119,15 @@ class WheelSpec(Spec):
 
     distribution: str
     version: str
+
+
+class QualitySpec(Spec):
+    """What a derived version must keep; the optimisation pipeline (serving/optimise) measures it and refuses what does not."""
+
+    reference: Annotated[int, Field(ge=1, description="The version it is derived from.")]
+    minimum_agreement: Annotated[
+        float, Field(gt=0, lt=1, description="Least share of inputs with the reference's answer, by the low end of a 95 % interval.")
+    ]
 
 
 class ModelVersionSpec(Spec):
@@ -126,6 +145,12 @@ class ModelVersionSpec(Spec):
     requires: Annotated[Requirements, Field(description="Releases of a server's parts that can run it, as specifiers: {triton: '>=2.40'}.")] = Field(
         default_factory=dict
     )
+    quality: Annotated[QualitySpec | None, Field(description="Of a version with a quantised network.")] = None
+
+    @property
+    def derived(self) -> bool:
+        """Whether its network computes something else than the one it was made from."""
+        return any(file.transformation in QUANTISATIONS for file in self.files)
 
 
 class CheckSpec(Spec):
@@ -194,6 +219,16 @@ class ModelManifest(Spec):
             for file in version.files:
                 if file.source.kind == "wheel" and self.wheel is None:
                     raise ValueError(f"file {file.name!r} of version {version.version} is taken from the model's wheel, and `wheel` names none")
+        return self
+
+    @model_validator(mode="after")
+    def _derived_versions_are_judged(self) -> Self:
+        originals = {version.version for version in self.versions if not version.derived}
+        for version in self.versions:
+            if version.derived != (version.quality is not None):
+                raise ValueError(f"version {version.version}: a version with a quantised network states its `quality`, and no other does")
+            if version.quality and version.quality.reference not in originals:
+                raise ValueError(f"version {version.version}: its reference {version.quality.reference} is no version with original files")
         return self
 
     @property

@@ -38,7 +38,7 @@ def write_versions(manifests: Iterable[ModelManifest], wheels: Wheels, root: Pat
         for version in manifest.versions:
             _write_version(manifest, version, wheels, root / manifest.name / str(version.version))
             transformations += [
-                {"path": f"{manifest.name}/{version.version}/{file.name}", "transformation": file.transformation}
+                {"path": f"{manifest.name}/{version.version}/{file.name}", "transformation": file.transformation, "sha256": str(file.derived_sha256)}
                 for file in version.files
                 if file.transformation != "none"
             ]

@@ -168,7 +168,7 @@ def apps(base: Recipe | str) -> Recipe:
 
 
 def _application_files() -> list[Path]:
-    packages = [path for path in SERVING.rglob("*.py") if path.relative_to(SERVING).parts[0] not in {"image", "apps"}]
+    packages = [path for path in SERVING.rglob("*.py") if path.relative_to(SERVING).parts[0] not in {"image", "apps", "optimise"}]
     components = [REPO / "components" / name for name in ("__init__.py", "errors.py", "naming.py")]
     return [*packages, *SERVING.glob("models/*/model.yaml"), *components, *(REPO / "components" / "core").glob("*.py")]
 

@@ -17,7 +17,8 @@ EMPTY, TEXT, UNKNOWN = "empty", "txt", "unknown"
 class Classifier:
     """The network in `directory` (model.onnx, config.min.json, content_types_kb.min.json) with its pre- and post-processing."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, session: onnxruntime.InferenceSession | None = None) -> None:
+        """With `session`, another form of the network than the one in `directory` answers."""
         settings = json.loads((directory / "config.min.json").read_text(encoding="utf-8"))
         if settings["mid_size"] or settings["use_inputs_at_offsets"]:
             raise ValueError(f"{directory}/config.min.json asks for features from the middle of a file, which this classifier does not extract")
@@ -32,7 +33,7 @@ class Classifier:
         self._renamed: dict[str, str] = settings["overwrite_map"]
         types = json.loads((directory / "content_types_kb.min.json").read_text(encoding="utf-8"))
         self._text_labels = {label for label, info in types.items() if info["is_text"]}
-        self._session = onnxruntime.InferenceSession(directory / "model.onnx", _options(), providers=["CPUExecutionProvider"])
+        self._session = session or onnxruntime.InferenceSession(directory / "model.onnx", _options(), providers=["CPUExecutionProvider"])
 
     def classify(self, contents: Sequence[bytes]) -> list[tuple[str, float]]:
         """Label and score of each content; one run of the network for all that need it."""
@@ -40,7 +41,7 @@ class Classifier:
         rows: list[np.ndarray] = []
         positions: list[int] = []
         for position, content in enumerate(contents):
-            features = self._features(content) if len(content) >= self._min_size else None
+            features = self.features(content) if len(content) >= self._min_size else None
             if features is not None:
                 positions.append(position)
                 rows.append(features)
@@ -53,7 +54,7 @@ class Classifier:
                 results[position] = (self._label(self._labels[best], float(row[best])), float(row[best]))
         return results
 
-    def _features(self, content: bytes) -> np.ndarray | None:
+    def features(self, content: bytes) -> np.ndarray | None:
         """First and last bytes without surrounding white space, padded; None when too few are left to say anything."""
         begin = content[: self._block_size].lstrip()[: self._beg_size]
         if len(begin) < self._min_size:

@@ -23,7 +23,8 @@ def test_every_model_is_found_under_its_own_name():
 def test_magika_has_a_version_as_shipped_and_one_quantised():
     first, second = model_manifest("magika").versions
     assert {file.transformation for file in first.files} == {"none"}
-    assert {file.transformation for file in second.files} == {"none", "quantise-dynamic-int8"}
+    assert {file.transformation for file in second.files} == {"none", "quantise-static-int8"}
+    assert (first.derived, second.derived) == (False, True)
 
 
 @pytest.mark.parametrize(
@@ -48,6 +49,32 @@ def test_a_version_published_twice_is_refused(tmp_path):
     version = yaml.safe_load((MODELS_DIR / "magika" / "model.yaml").read_text())["versions"][0]
     with pytest.raises(ManifestError, match="published once"):
         load_manifest(edited(tmp_path, versions=[version, version]))
+
+
+@pytest.mark.parametrize(
+    ("number", "change", "reason"),
+    [
+        (1, {"quality": None}, "version 2: a version with a quantised network states its `quality`"),
+        (0, {"quality": {"reference": 1, "minimumAgreement": 0.9}}, "version 1: .* and no other does"),
+        (1, {"quality": {"reference": 2, "minimumAgreement": 0.9}}, "reference 2 is no version with original files"),
+        (1, {"quality": {"reference": 3, "minimumAgreement": 0.9}}, "reference 3 is no version"),
+        (1, {"quality": {"reference": 1, "minimumAgreement": 1.0}}, "minimumAgreement"),
+        (1, {"quality": {"reference": 1, "minimumAgreement": 0}}, "minimumAgreement"),
+    ],
+)
+def test_a_derived_version_states_what_it_must_keep_of_which_original(tmp_path, number, change, reason):
+    versions = yaml.safe_load((MODELS_DIR / "magika" / "model.yaml").read_text())["versions"]
+    versions[number] |= change
+    with pytest.raises(ManifestError, match=reason):
+        load_manifest(edited(tmp_path, versions=versions))
+
+
+@pytest.mark.parametrize("left_out", ["transformation", "derivedSha256"])
+def test_a_derived_file_names_its_transformation_and_its_hash(tmp_path, left_out):
+    versions = yaml.safe_load((MODELS_DIR / "magika" / "model.yaml").read_text())["versions"]
+    del versions[1]["files"][0][left_out]
+    with pytest.raises(ManifestError, match="belong together"):
+        load_manifest(edited(tmp_path, versions=versions))
 
 
 def test_a_missing_model_is_told_with_those_there_are():

