@@ -6,11 +6,13 @@ import subprocess
 import sys
 from importlib.metadata import distribution
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from serving.image.transform import TRANSFORMATIONS, transform
 from serving.model_manifest import MODELS_DIR, Transformation, model_manifest
+from serving.model_sources import LocalSourceSpec, WheelSourceSpec
 from tests.unit.serving.optimise.tiny import sha256, write_network
 
 PROGRAM = MODELS_DIR.parent / "image" / "transform.py"
@@ -43,7 +45,7 @@ def test_the_right_file_takes_the_originals_place(network):
 
 
 def test_every_transformation_a_model_may_name_exists():
-    assert set(TRANSFORMATIONS) == set(Transformation.__args__) - {"none"}
+    assert set(TRANSFORMATIONS) == set(get_args(Transformation)) - {"none"}
 
 
 def test_magikas_derived_file_is_the_one_its_model_yaml_names(tmp_path):
@@ -51,8 +53,10 @@ def test_magikas_derived_file_is_the_one_its_model_yaml_names(tmp_path):
     version = model_manifest("magika").version(2)
     for file in version.files:
         source = file.source
-        place = distribution("magika").locate_file(source.member) if source.kind == "wheel" else MODELS_DIR / "magika" / source.path
-        (tmp_path / file.name).write_bytes(Path(place).read_bytes())
+        assert isinstance(source, WheelSourceSpec | LocalSourceSpec)
+        place = distribution("magika").locate_file(source.member) if isinstance(source, WheelSourceSpec) else MODELS_DIR / "magika" / source.path
+        (tmp_path / file.name).write_bytes(Path(str(place)).read_bytes())
     [derived] = [file for file in version.files if file.transformation != "none"]
+    assert derived.derived_sha256
     transform(tmp_path / derived.name, derived.transformation, derived.derived_sha256)
     assert sha256(tmp_path / derived.name) == derived.derived_sha256

@@ -1,5 +1,8 @@
 """Times: taken in turns, kept round by round, and what is made of them."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import pytest
 
 from serving.optimise.measure import Plan, latency_of, run_round, take
@@ -10,9 +13,13 @@ PLAN = Plan(calls={1: 2, 4: 1}, rounds=3)
 class Recorder:
     """Answerers that write down who was called with how much."""
 
-    def __init__(self, *names):
-        self.calls = []
-        self.answerers = {name: lambda contents, name=name: self.calls.append((name, len(contents))) or [] for name in names}
+    def __init__(self, *names: str) -> None:
+        self.calls: list[tuple[str, int]] = []
+        self.answerers = {name: partial(self._answer, name) for name in names}
+
+    def _answer(self, name: str, contents: Sequence[bytes]) -> list[str]:
+        self.calls.append((name, len(contents)))
+        return [""] * len(contents)
 
 
 def test_every_round_has_all_variants_and_each_begins_once():

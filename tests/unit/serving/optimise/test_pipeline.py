@@ -41,6 +41,11 @@ def ruined(network):
     return derived(network)
 
 
+def judged(row):
+    """Number of examples that a variant was judged on."""
+    return row.agreement.count
+
+
 def derived(network):
     quantise_static_int8(network, network.with_name("derived.onnx"))
     return {name: network.with_name(name) for name in (tiny.NETWORK, tiny.CALIBRATION)}, tiny.sha256(network.with_name("derived.onnx"))
@@ -85,7 +90,7 @@ def test_a_slow_variant_is_judged_on_a_part_and_timed_with_one_example(network, 
     variants = (REFERENCE_VARIANT, Variant("slow", "slowly", evaluated=7, slow=True))
     report = optimise(tiny.job(*tiny.original(tmp_path, network), tmp_path / "work", tiny.TinyAdapter(), variants))
     rows = {row.name: row for row in report.rows}
-    assert rows["slow"].agreement.count == 7
+    assert judged(rows["slow"]) == 7
     assert [latency.batch for latency in rows["slow"].latencies] == [1]
     assert [latency.batch for latency in rows[REFERENCE].latencies] == [1, 4]
 
@@ -120,7 +125,7 @@ def test_other_examples_are_judged_anew(network, tmp_path):
     published = tiny.original(tmp_path, network)
     optimise(tiny.job(*published, tmp_path / "work", tiny.TinyAdapter(60)))
     report = optimise(tiny.job(*published, tmp_path / "work", tiny.TinyAdapter(40)))
-    assert report.rows[0].agreement.count == 40
+    assert judged(report.rows[0]) == 40
 
 
 def test_a_model_without_an_adapter_is_refused_by_name(tmp_path):

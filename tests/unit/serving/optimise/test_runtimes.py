@@ -1,7 +1,10 @@
 """What runs a network, and what says that it does not."""
 
+import importlib.util
+
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 
 from serving.optimise import runtimes
@@ -28,21 +31,21 @@ def test_no_level_changes_what_the_network_says(network, level):
 
 
 def test_tensorrt_without_its_provider_says_so(network, monkeypatch):
-    monkeypatch.setattr(runtimes.onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
     with pytest.raises(CannotRunError, match="has no TensorrtExecutionProvider"):
         tensorrt(network, "all", {})
 
 
 def test_a_tensorrt_that_falls_back_to_the_cpu_is_not_reported_as_tensorrt(network, monkeypatch):
-    monkeypatch.setattr(runtimes.onnxruntime, "get_available_providers", lambda: [runtimes.TENSORRT, runtimes.CPU])
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: [runtimes.TENSORRT, runtimes.CPU])
     session = onnxruntime_cpu(network, "all", {})
-    monkeypatch.setattr(runtimes.onnxruntime, "InferenceSession", lambda *_, **__: session)
+    monkeypatch.setattr(onnxruntime, "InferenceSession", lambda *_, **__: session)
     with pytest.raises(CannotRunError, match="did not start"):
         tensorrt(network, "all", {})
 
 
 def test_tvm_that_is_not_installed_says_so(network, monkeypatch):
-    monkeypatch.setattr(runtimes.importlib.util, "find_spec", lambda _: None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with pytest.raises(CannotRunError, match="apache-tvm is not installed"):
         tvm(network, "all", {})
 
