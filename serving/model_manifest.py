@@ -105,7 +105,9 @@ class SourceFileSpec(Spec):
     sha256: Annotated[Sha256, Field(description="Of the source, before any transformation.")]
     size_bytes: Annotated[int, Field(ge=0, description="Of the source; volumes that hold the file are sized by it.")]
     transformation: Annotated[Transformation, Field(description="How the image build derives the file (serving/image/transform.py).")] = "none"
-    derived_sha256: Annotated[Sha256 | None, Field(description="Of the derived file; a quantised network: the one that the optimisation pipeline judged.")] = None
+    derived_sha256: Annotated[
+        Sha256 | None, Field(description="Of the derived file; a quantised network: the one that the optimisation pipeline judged.")
+    ] = None
 
     @model_validator(mode="after")
     def _a_derived_file_is_known(self) -> Self:
