@@ -1,4 +1,7 @@
-"""Warm-up: requests that a model answers before it counts as loaded. One that it cannot answer fails the load, and thus the rollout."""
+"""Warm-up: requests that a model answers before it counts as loaded. One that it cannot answer fails the load, and thus the rollout.
+
+Triton 2.51 sometimes dies of that instead of saying so; the pod is not ready either way.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal, Self
