@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def batch_plan(config: StackConfig, name: str) -> BatchJobPlan:
-    """The job as the stack's model answers it: through the gateway, in the model's own batches and within the limit of its route, at its lowest priority level."""
+    """The job as the stack's model answers it: through the gateway, in the model's own batches, at its lowest priority level."""
     job = config.batch_jobs[name]
     model = config.models[job.model]
     priorities = model.batching.priorities
