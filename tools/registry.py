@@ -8,12 +8,14 @@ from typing import Any, TypeVar
 
 import yaml
 
-from serving.model_manifest import model_manifest, model_names
+from serving.model_manifest import ModelManifest, model_manifest, model_names
 from serving.registry import rules
 from serving.registry.artefact import record_of_manifest
 from serving.registry.errors import COMMAND
 from serving.registry.location import Location
 from serving.registry.lookup import read
+from serving.registry.record import VersionRecord
+from serving.registry.report import load_report, with_report
 from serving.registry.rules import Plan
 from serving.registry.store import Store
 from serving.registry.table import show, version_table
@@ -24,6 +26,8 @@ from tools.paths import REPO
 from tools.target import Target, command_line, target_of
 
 Subject = TypeVar("Subject")
+# Where the optimisation pipeline leaves its report of each model.
+REPORTS = REPO / "docs" / "models"
 STACK_FILE = REPO / "stacks" / "Pulumi.local.yaml"
 
 
@@ -32,8 +36,8 @@ def location_of(target: Target) -> Location:
     return Location.of_file(target.registry)
 
 
-def fill(location: Location, stack_file: Path = STACK_FILE) -> None:
-    """Register what the serving image holds. A model without a stable version gets the versions that the stack file names; all else stays.
+def fill(location: Location, stack_file: Path = STACK_FILE, reports: Path = REPORTS) -> None:
+    """Register what the serving image holds, with what `reports` say about it. A model without a stable version gets the versions that the stack file names; all else stays.
 
     Nothing for a stack file that asks no registry. Raises RegistryError for a published version whose content has changed.
     """
@@ -43,7 +47,7 @@ def fill(location: Location, stack_file: Path = STACK_FILE) -> None:
     before = read(location)
     for name in model_names():
         manifest, known = model_manifest(name), before.model(name)
-        for record in (record_of_manifest(manifest, number) for number in sorted(manifest.version_numbers)):
+        for record in _records(manifest, reports):
             if rules.register(known, record).changes:
                 Store(location).take(name, partial(_decide, rule=rules.register, subject=record))
         if STABLE not in known.aliases:
@@ -51,6 +55,16 @@ def fill(location: Location, stack_file: Path = STACK_FILE) -> None:
                 _adopt(Store(location), name, model)
     # A preview shall not be the first to pay for MLflow.
     read(location)
+
+
+def _records(manifest: ModelManifest, reports: Path) -> list[VersionRecord]:
+    """The versions of a model as published, with the committed measurements of them."""
+    records = [record_of_manifest(manifest, number) for number in sorted(manifest.version_numbers)]
+    file = reports / manifest.name / "optimisation.json"
+    if not file.exists():
+        return records
+    report = load_report(file)
+    return [with_report(record, report) for record in records]
 
 
 def _decide(model: RegisteredModel, rule: Callable[[RegisteredModel, Subject], Plan], subject: Subject) -> Plan:

@@ -1,5 +1,6 @@
 """The registry of the local stack: what `make up` puts into it, and what `make registry` shows."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,14 @@ def test_a_new_registry_takes_over_what_the_stack_serves(registry: Location, sta
     model = filled(registry, stack_file)
     assert states(model) == {1: State.ACTIVE, 2: State.TESTING}
     assert model.aliases == {STABLE: 1, CANARY: 2}
+
+
+def test_what_was_measured_is_known_too(registry: Location, stack_file: Path, tmp_path: Path) -> None:
+    report = tmp_path / MODEL / "optimisation.json"
+    report.parent.mkdir()
+    report.write_text(json.dumps({"model": MODEL, "dataSet": {"name": "types"}, "versions": {"2": {"accuracy": 0.5}}}))
+    command.fill(registry, stack_file, tmp_path)
+    assert read(registry).model(MODEL).version(2).metrics.accuracy == 0.5
 
 
 def test_a_second_time_nothing_changes_and_mlflow_is_not_asked(registry: Location, stack_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
