@@ -45,6 +45,8 @@ mount -o remount,ro,bind "$root"
 PATH=$PATH:/usr/sbin:/sbin:/usr/bin:/bin
 exec chroot "$root" setpriv --reuid={USER_ID} --regid={GROUP_ID} --clear-groups --pdeathsig KILL "$@"
 """
+# Arguments: a control group, then the command.
+JOIN = 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"'
 _numbers = itertools.count(1)
 
 
@@ -55,7 +57,7 @@ class TritonError(ToolError):
 class TritonProcess:
     """A running server: `with TritonProcess(repository=folder, arguments=["--model-control-mode=explicit"]) as triton: triton.wait_ready()`.
 
-    Without `repository` it serves the image's own. `arguments` are added to those that name the repository and the ports. The log stays when the
+    Without `repository` it serves the image's own. `group` is a control group for all its processes. `arguments` are added to those that name the repository and the ports. The log stays when the
     server is gone: in `log`, else in the cache. The thread that starts it must live as long as it shall: the kernel ends it with that thread.
     """
 
@@ -66,6 +68,7 @@ class TritonProcess:
         arguments: Sequence[str] = (),
         environment: dict[str, str] | None = None,
         shm_mib: int = 1024,
+        group: Path | None = None,
         log: Path | None = None,
     ) -> None:
         self.http_port, self.grpc_port, self.metrics_port = free_ports(3)
@@ -74,6 +77,7 @@ class TritonProcess:
         self._arguments = tuple(arguments)
         self._environment = environment or {}
         self._shm_mib = shm_mib
+        self._group = group
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -127,7 +131,8 @@ class TritonProcess:
             *addresses,
             *self._arguments,
         ]
-        inner = ["/bin/sh", "-c", ENTER, "enter", str(rootfs.path), repository, str(self._shm_mib), *server]
+        join = [] if self._group is None else ["/bin/sh", "-c", JOIN, "join", str(self._group)]
+        inner = [*join, "/bin/sh", "-c", ENTER, "enter", str(rootfs.path), repository, str(self._shm_mib), *server]
         return contained("unshare", "--pid", "--fork", "--kill-child=KILL", *inner)
 
     def wait_ready(self, seconds: float = 60, *, path: str = READY_PATH) -> None:

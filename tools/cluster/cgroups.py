@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path("/sys/fs/cgroup")
@@ -66,6 +67,18 @@ def join(name: str) -> None:
     """Moves the calling process, and what it will start, into the cluster's group for its own processes."""
     for hierarchy in hierarchies():
         (_create(hierarchy, (PARENT, name, "daemons")) / "cgroup.procs").write_text(str(os.getpid()))
+
+
+@contextlib.contextmanager
+def limited_memory(name: str, mib: int) -> Iterator[Path]:
+    """A group whose processes have `mib` MiB of memory together, as those of a container; removed afterwards with all that runs in it."""
+    hierarchy = ROOT if is_v2() else ROOT / "memory"
+    group = _create(hierarchy, (PARENT, name, "limited"))
+    (group / ("memory.max" if is_v2() else "memory.limit_in_bytes")).write_text(str(mib * 2**20))
+    try:
+        yield group
+    finally:
+        remove(name)
 
 
 def _processes(directory: Path) -> set[int]:
