@@ -5,14 +5,25 @@ import re
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from components.errors import ManifestError
-from serving.model_config import InstancesSpec, ServingSpec, SignatureSpec, TensorSpec, model_manifest, parse_config, render_config, warmup_files
+from serving.model_config import (
+    InstancesSpec,
+    ServingSpec,
+    SignatureSpec,
+    TensorSpec,
+    model_manifest,
+    parse_config,
+    read_config,
+    render_config,
+    warmup_files,
+)
 from serving.model_config.warmup import MAX_CHECK_BYTES
 from serving.model_manifest import CheckSpec, ControlSpec
+from tests.unit.serving.serving_values import CONTROLS, SERVING
 from tools.paths import REPO
 
 
@@ -200,6 +211,27 @@ def test_instances_are_counted_once_per_pod_and_once_per_card(first, second, gpu
     )
     assert instances.per_pod(cpu_cores=2, gpus=gpus) == first * gpus + second + 3
     assert instances.per_card(gpus) == first + second
+
+
+FORMATS = st.sampled_from(["python", "onnx", "torchscript", "savedmodel", "tensorrt"])
+DIMS = st.lists(st.sampled_from([-1, 1, 3]), min_size=1, max_size=3).map(tuple)
+
+
+@given(SERVING, FORMATS, st.sampled_from(["cpu", "gpu"]), DIMS, st.sampled_from(["BYTES", "FP32"]), st.booleans(), st.integers(0, 4))
+@settings(max_examples=200)
+def test_any_wish_about_any_model_is_a_config_or_is_refused_with_a_way_out(values, model_format, variant, dims, datatype, decoupled, controls):  # noqa: PLR0913, PLR0917  as many things meet
+    published = manifest(model_format, dims, datatype, CONTROLS[:controls], decoupled=decoupled)
+    try:
+        text = render_config(published, 1, serving_of(**values), variant)
+    except ValidationError:
+        return
+    except ManifestError as error:
+        refused = error
+    else:
+        read = read_config(text)
+        refused = None
+        assert (read.format, read.facts.signature, read.unexpressed) == (model_format, published.signature, ())
+    assert refused is None or refused.hint
 
 
 def test_the_example_of_the_readme_is_one():
