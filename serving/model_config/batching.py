@@ -173,6 +173,8 @@ THROUGHPUT = BatchingSpec(max_batch_size=32, preferred_sizes=(4, 8, 16), max_que
 
 
 def _by_profile(value: object) -> object:
+    if isinstance(value, str) and value != "throughput":
+        raise ValueError(f"{value!r} is no profile: write throughput, or the keys of batching")
     return THROUGHPUT if value == "throughput" else value
 
 
