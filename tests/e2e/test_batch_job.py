@@ -71,7 +71,7 @@ def test_a_job_answers_every_object_once_though_a_pod_of_it_is_stopped_on_the_wa
     with platform.restored():
         edit = write(platform, endpoint, shards=2, parallelism=2)
         assert edit.result.ok, edit.result.log
-        assert Counter(edit.changed_kinds()) == Counter([("create", "ServiceAccount"), ("create", "Job")])
+        assert Counter(edit.changed_kinds()) == Counter([("create", "ServiceAccount"), ("create", "Job"), ("create", "NetworkPolicy")])
         running = wait_for(
             "a pod runs", lambda: platform.kube.find("pods", NAMESPACE, labels.batch(JOB)), lambda found: len(found) == 2, seconds=POD_SECONDS
         )
