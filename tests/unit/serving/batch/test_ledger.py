@@ -182,3 +182,14 @@ def test_a_place_that_is_none_is_refused(inputs, text, capsys):
 def test_a_source_that_is_not_there_is_refused(batch, tmp_path, capsys):
     assert batch(source=tmp_path / "nowhere") == Exit.REFUSED
     assert "is no directory" in capsys.readouterr().err
+
+
+def test_a_record_that_was_stored_already_is_not_stored_again(tmp_path):
+    """A task that waited for a part and was cancelled does not know whether it was stored, and gives its records once more."""
+    ledger = read_ledger(DirectoryStorage(tmp_path), repair=True)
+    one, other = (Record(id=name, fingerprint="1", version="1", outputs={}) for name in "ab")
+    assert ledger.append([one]) == [one]
+    assert ledger.append([one, other]) == [other]
+    assert ledger.append([one, other]) == []
+    assert len(lines(tmp_path)) == 2
+    assert ledger.parts == 2
