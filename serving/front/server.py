@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+import socket
 import sys
 from types import FrameType
 
@@ -17,8 +18,11 @@ from serving.front.triton import TritonModel
 
 # Longer than the proxies before it keep an idle connection (60 s): the side that sends requests is the one that closes.
 KEEP_ALIVE_SECONDS = 75
+# A peer that takes nothing for this long is cut off by the kernel: to close a connection in good order needs a reader.
+UNREAD_MILLISECONDS = 60_000
 # From the last request's end to the process's.
 STOP_MARGIN_SECONDS = 5
+BACKLOG = 2048
 LOG = logging.getLogger("serving.front")
 
 
@@ -30,9 +34,9 @@ class FrontServer(uvicorn.Server):
         self._front = front
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def serve(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+    async def serve(self, sockets: list[socket.socket] | None = None) -> None:
         self._loop = asyncio.get_running_loop()
-        await super().serve(sockets)  # type: ignore[arg-type]
+        await super().serve(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  Python's signature of signal handlers
         """Runs between two instructions of the loop, so it only leaves word there. The signal is not raised again: an end that was asked for is no fault."""
@@ -55,8 +59,6 @@ async def run(settings: FrontSettingsSpec) -> None:
     front = Front(settings, TritonModel(settings.model))
     config = uvicorn.Config(
         create_app(front),
-        host="0.0.0.0",  # noqa: S104  a pod's own address
-        port=settings.port,
         lifespan="off",
         ws="none",
         http="h11",
@@ -68,10 +70,17 @@ async def run(settings: FrontSettingsSpec) -> None:
     )
     metrics, _ = start_http_server(settings.metrics_port, registry=front.metrics.registry)
     try:
-        await FrontServer(config, front).serve()
+        await FrontServer(config, front).serve([listening(settings.port)])
     finally:
         metrics.shutdown()
         await front.model.close()
+
+
+def listening(port: int) -> socket.socket:
+    """A socket whose connections inherit what is set on it (tcp(7)); on all of the pod's addresses."""
+    made = socket.create_server(("", port), backlog=BACKLOG)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MILLISECONDS)
+    return made
 
 
 def set_up_logs() -> None:

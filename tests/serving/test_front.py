@@ -181,7 +181,6 @@ def test_on_sigterm_readiness_goes_off_first_and_what_is_under_way_is_answered(s
 def test_a_model_that_is_gone_is_503_with_a_time_to_come_back_and_unready():
     target = ModelTargetSpec(name="quick", address="127.0.0.1:1", signature=SIGNATURE, max_batch_size=1)
     with FrontProcess(target) as front:
-        wait_until(lambda: front.log.exists() and "Uvicorn running" in front.log.read_text())
         wait_until(lambda: reachable(front))
         answer = httpx.post(f"{front.url}/predict", content=b"x")
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
