@@ -35,8 +35,12 @@ class FrontServer(uvicorn.Server):
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def serve(self, sockets: list[socket.socket] | None = None) -> None:
-        self._loop = asyncio.get_running_loop()
+        self.start_with(asyncio.get_running_loop())
         await super().serve(sockets)
+
+    def start_with(self, loop: asyncio.AbstractEventLoop) -> None:
+        """From here on a signal finds the loop that it leaves word in."""
+        self._loop = loop
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:  # noqa: ARG002  Python's signature of signal handlers
         """Runs between two instructions of the loop, so it only leaves word there. The signal is not raised again: an end that was asked for is no fault."""
@@ -77,8 +81,13 @@ async def run(settings: FrontSettingsSpec) -> None:
 
 
 def listening(port: int) -> socket.socket:
-    """A socket whose connections inherit what is set on it (tcp(7)); on all of the pod's addresses."""
+    """A socket whose connections inherit what is set on it (tcp(7)); on all of the pod's addresses.
+
+    asyncio sets TCP_NODELAY only where the socket's protocol is spelled out, which create_server does not; without it an answer took 40 ms more,
+    since its body waited for the acknowledgement of its head.
+    """
     made = socket.create_server(("", port), backlog=BACKLOG)
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MILLISECONDS)
     return made
 
