@@ -1,21 +1,16 @@
-"""What the HTTP front costs: a request through it against one past it, and how many items its batch endpoint answers."""
+"""How many items the batch endpoint of the HTTP front answers."""
 
+import base64
+import json
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from dataclasses import dataclass
 
-from components.core.front import FrontLimitsSpec
-from loadtests.address import own_address
-from loadtests.front_target import FrontTarget
-from loadtests.payloads import Document
 from serving.front.settings import ModelTargetSpec
 from serving.model_config import SignatureSpec
 from tools.bench.results import Figure, figures_of
-from tools.bench.serving_models import signature
-from tools.bench.serving_protocols import compare
-from tools.bench.serving_site import grpc
 from tools.errors import ToolError
 from tools.front_process import FrontProcess
 from tools.triton_process import TritonProcess
@@ -25,35 +20,43 @@ BLOCK = 1 << 20
 COMPLETE = b'"complete": true'
 
 
-@contextmanager
-def front_of(triton: TritonProcess, model: str, tensors: SignatureSpec, max_batch_size: int) -> Iterator[FrontProcess]:
-    """A front before `model`, ready; its limits are the defaults."""
-    target = ModelTargetSpec(name=model, address=triton.grpc, signature=tensors, max_batch_size=max_batch_size)
-    with FrontProcess(target, FrontLimitsSpec()) as front:
-        front.wait_ready()
-        yield front
+@dataclass(frozen=True, kw_only=True)
+class Items:
+    """A batch request: `count` times the same `content` for `model`."""
+
+    name: str
+    model: str
+    tensors: SignatureSpec
+    content: bytes
+    count: int
+
+    @property
+    def lines(self) -> bytes:
+        return json.dumps({"b64": base64.b64encode(self.content).decode()}).encode() + b"\n"
 
 
-def overhead(triton: TritonProcess, front: FrontProcess, model: str, document: Document, *, rate: float, seconds: float) -> tuple[Figure, ...]:
-    """Latencies both ways in ms and their ratio; the two take turns at `rate` in all, so both meet the same machine."""
-    size = f"{len(document.content) / 1024:g} KiB"
-    through = FrontTarget(
-        name=f"front, {size}", address=own_address("127.0.0.1", front.port), authority="localhost", signature=signature(model), documents=(document,)
-    )
-    direct = grpc(triton, f"gRPC, {size}", signature(model), document)
-    return compare((direct, through), rate=rate, seconds=seconds, rounds=3)
+def batch_rates(triton: TritonProcess, cases: Sequence[Items], *, max_batch_size: int, rounds: int = 3) -> tuple[Figure, ...]:
+    """Items per second of the batch endpoint, one request at a time, a front with its default limits before each model."""
+    figures: list[Figure] = []
+    for case in cases:
+        target = ModelTargetSpec(name=case.model, address=triton.grpc, signature=case.tensors, max_batch_size=max_batch_size)
+        with FrontProcess(target) as front:
+            front.wait_ready()
+            figures += batch_rate(front, case, rounds)
+    return tuple(figures)
 
 
-def batch_rate(front: FrontProcess, model: str, name: str, lines: bytes, *, rounds: int = 3) -> tuple[Figure, ...]:
-    """Items per second of one batch request whose body is `lines`. Raises ToolError when not every item was answered."""
+def batch_rate(front: FrontProcess, case: Items, rounds: int) -> tuple[Figure, ...]:
+    """Items per second of one batch request. Raises ToolError when not every item was answered."""
+    body = case.lines * case.count
     figures = []
     for _ in range(rounds):
         began = time.perf_counter()
-        answer = exchange(front.port, f"/v1/models/{model}/batch", lines)
+        answer = exchange(front.port, f"/v1/models/{case.model}/batch", body)
         seconds = time.perf_counter() - began
         if COMPLETE not in answer or b'"failed": 0' not in answer:
             raise ToolError(f"the batch was not answered whole: {answer[-200:].decode(errors='replace')}", f"see {front.log}")
-        figures.append({f"batch endpoint, {name}": answer.count(b'{"index":') / seconds})
+        figures.append({f"batch endpoint, {case.name}": answer.count(b'{"index":') / seconds})
     return figures_of(figures, "items/s")
 
 

@@ -20,9 +20,11 @@ from serving.model_manifest import model_manifest
 from tools.bench import serving_batching, serving_bursts, serving_protocols, serving_starts
 from tools.bench.results import Figure, Machine, Part, inputs_key
 from tools.bench.serving_batching import Comparison
+from tools.bench.serving_front import Items, batch_rates
 from tools.bench.serving_models import FIXED_COST_SIGNATURE, Served, fixed_cost, from_image, server_of, signature
 from tools.bench.serving_site import grpc, serving
 from tools.cli import Steps
+from tools.endpoint import SHORT
 from tools.errors import ToolError
 from tools.front_process import FrontProcess
 from tools.paths import REPO
@@ -98,6 +100,16 @@ class Bench:
             compare = partial(serving_protocols.compare, (direct, front), rate=80.0, seconds=8, rounds=3)
             return self.steps.run("HTTP front against direct gRPC", compare)
 
+    def items(self) -> tuple[Figure, ...]:
+        """The batch endpoint with what costs the model nothing, and with what costs it a run of its network."""
+        files = model_manifest(MAGIKA).signature
+        cases = (
+            Items(name=f"{MAGIKA}, too short for the network", model=f"{MAGIKA}_plain", tensors=files, content=SHORT.content, count=20_000),
+            Items(name="no cost, 5 bytes", model="echo", tensors=FIXED_COST_SIGNATURE, content=SHORT.content, count=20_000),
+            Items(name=f"{MAGIKA}, text", model=f"{MAGIKA}_plain", tensors=files, content=TEXT.content, count=300),
+        )
+        return self.steps.run("batch endpoint", partial(batch_rates, self.triton, cases, max_batch_size=PLAIN.batching.max_batch_size))
+
 
 def ocr(folder: Path) -> tuple[Figure, ...]:
     """The ensemble with and without batching in its steps, a server each; they take turns."""
@@ -126,7 +138,7 @@ def models() -> Sequence[Served]:
 
 
 def measure(folder: Path) -> list[Figure]:
-    steps = Steps(11)
+    steps = Steps(12)
     log = folder / "triton.log"
     start = partial(serving_starts.starts, log, signature(MAGIKA), TEXT, 5)
     figures = list(steps.run("server started to first answer", start))
@@ -141,6 +153,7 @@ def measure(folder: Path) -> list[Figure]:
         figures += bench.protocols()
         figures += bench.versions()
         figures += bench.front()
+        figures += bench.items()
         figures += bench.bursts()
     return figures
 

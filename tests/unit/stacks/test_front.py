@@ -101,6 +101,10 @@ def test_a_front_that_waits_longer_than_its_own_requests_may_take_is_refused():
     assert "models.magika.front.timeoutSeconds = 90" in refusal(with_front(timeoutSeconds=90))
 
 
+def test_a_request_that_its_own_gateway_would_refuse_is_refused_in_the_stack_file():
+    assert "models.magika.front.maxRequestMib = 3: is above routing.maxRequestMib 2" in refusal(with_front(maxRequestMib=3))
+
+
 def test_a_model_of_the_name_that_the_fronts_objects_get_is_refused():
     config = with_front()
     config["inference-platform:models"]["magika-front"] = {"version": 1, "tritonName": "magika", "slo": {"p99Ms": 200}}
