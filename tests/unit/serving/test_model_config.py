@@ -1,4 +1,4 @@
-"""config.pbtxt: the batch axis is counted once, and nothing is coerced (C15, triton-inference-server/server#1338, #1889, #7056)."""
+"""config.pbtxt: the batch axis is counted once, and nothing is coerced (triton-inference-server/server#1338, #1889, #7056)."""
 
 import pytest
 from hypothesis import given
