@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tools.images import build as image_build
-from tools.images.recipes import CONTAINERFILES, IMAGES, OPTIONAL_IMAGES, PREFIX, Recipe, apps, recipes, static, triton
+from tools.images.recipes import CONTAINERFILES, IMAGES, OPTIONAL_IMAGES, PREFIX, SERVING, Recipe, apps, recipes, static, triton
 
 
 @pytest.fixture
@@ -41,6 +41,15 @@ def test_a_changed_program_changes_its_image_and_no_other(programs, program, ima
 
 def test_a_changed_base_changes_what_stands_on_it():
     assert triton("registry.example/triton@sha256:aa", "3.12").ref != triton("registry.example/triton@sha256:bb", "3.12").ref
+
+
+def test_backends_in_python_and_every_models_code_decide_on_the_cpu_image_and_backends_on_no_other(programs):
+    [cpu] = recipes(programs.joinpath, lambda: programs / "bootstrap.json", ["triton"])
+    backend, code = SERVING / "backends" / "onnxruntime" / "model.py", {SERVING / "models" / name / "model.py" for name in ("magika", "ocr_text")}
+    assert {backend, *code} <= set(cpu.inputs)
+    nvidia = set(triton("registry.example/triton@sha256:aa", "3.12").inputs)
+    assert code <= nvidia
+    assert backend not in nvidia
 
 
 def test_another_python_makes_another_image():

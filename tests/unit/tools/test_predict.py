@@ -13,6 +13,7 @@ from tools.endpoint import SAMPLES
 from tools.errors import ToolError
 from tools.paths import REPO
 from tools.target import local_target
+from tools.toolchain import Toolchain
 
 
 @dataclass
@@ -107,3 +108,16 @@ def test_a_cluster_that_does_not_run_is_said_and_nobody_is_asked(state, monkeypa
     with pytest.raises(ToolError, match=f"'local' does not run: {state}") as refused:
         predict.running_endpoint(local_target("local"))
     assert refused.value.hint == "run make up"
+
+
+def test_every_model_of_the_stack_that_has_samples_is_asked_and_the_first_is_what_is_shown(monkeypatch):
+    found = {"magika": gateway(), "ocr": gateway(), "mine": gateway()}
+    monkeypatch.setattr(predict, "find_endpoints", lambda *_: {name: lambda name=name: found[name] for name in found})
+    assert predict.demonstrate_all(local_target("two"), Toolchain({}, REPO)) is found["magika"]
+    assert [bool(each.asked) for each in found.values()] == [True, True, False]
+
+
+def test_a_stack_of_models_that_nobody_can_ask_is_told_so(monkeypatch):
+    monkeypatch.setattr(predict, "find_endpoints", lambda *_: {"mine": lambda: pytest.fail("asked")})
+    with pytest.raises(ToolError, match="serves none of the models magika, ocr"):
+        predict.demonstrate_all(local_target("two"), Toolchain({}, REPO))
