@@ -27,6 +27,7 @@ NAMESPACED = {
     "configmaps": CORE,
     "serviceaccounts": CORE,
     "secrets": CORE,
+    "persistentvolumeclaims": CORE,
     "events": CORE,
     "deployments": APPS,
     "replicasets": APPS,
@@ -37,7 +38,7 @@ NAMESPACED = {
     "destinationrules": ISTIO,
     "gateways": ISTIO,
 }
-CLUSTER_WIDE = {"nodes": CORE, "namespaces": CORE}
+CLUSTER_WIDE = {"nodes": CORE, "namespaces": CORE, "persistentvolumes": CORE}
 TIMEOUT_SECONDS = 30
 
 
