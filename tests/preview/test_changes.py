@@ -46,6 +46,21 @@ def test_a_weight_touches_one_object(edited: Project) -> None:
     assert preview.changes == edited.stack.up().changes
 
 
+def test_a_batch_job_is_started_and_not_awaited_and_an_edit_of_it_replaces_it(edited: Project) -> None:
+    """The API server takes the whole object; no pod of it ever ends here, so that a wait would be seen."""
+    places = {key: {"kind": "objectStore", "bucket": "documents", "prefix": key} for key in ("input", "output")}
+    job = {"model": "magika", **places, "objectStore": {"secret": "documents"}, "shards": 2}
+    edited.edit("batchJobs", {"nightly": job})
+    first = edited.stack.up()
+    assert first.ok, first.log
+    assert sorted(changed_kinds(first)) == [("create", "Job"), ("create", "NetworkPolicy"), ("create", "ServiceAccount")]
+    assert edited.stack.preview("--refresh").changes == ()
+    edited.edit("batchJobs", {"nightly": {**job, "inFlight": 8}})
+    second = edited.stack.up()
+    assert second.ok, second.log
+    assert changed_kinds(second) == [("delete-replaced", "Job"), ("replace", "Job"), ("create-replacement", "Job")]
+
+
 def test_a_batching_change_updates_the_deployment_and_replaces_no_workload(edited: Project) -> None:
     """C04 (pulumi/pulumi#2167, pulumi/pulumi-kubernetes#1567)."""
     edited.edit("models.magika.canary", None)
