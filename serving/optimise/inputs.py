@@ -32,5 +32,14 @@ def inputs_key(manifest: ModelManifest) -> str:
 @cache
 def _code(model: str) -> bytes:
     """Read once per process, before anything is measured: what runs is what was imported then, whatever is edited meanwhile."""
-    own = (*HERE.glob(f"{model}.py"), *sorted((MODELS_DIR / model).glob("*.py")))
-    return b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in (TRANSFORM, *(HERE / name for name in SHARED_CODE), *own))
+    return _read(TRANSFORM, *(HERE / name for name in SHARED_CODE)) + model_code(model)
+
+
+@cache
+def model_code(model: str) -> bytes:
+    """What surrounds the model's network: its adapter, and the code of its version directories."""
+    return _read(*HERE.glob(f"{model}.py"), *sorted((MODELS_DIR / model).glob("*.py")))
+
+
+def _read(*paths: Path) -> bytes:
+    return b"".join(path.name.encode() + b"\0" + path.read_bytes() for path in paths)

@@ -1,10 +1,9 @@
 """Times of calls, taken in turns: within a round every variant has its calls before the next round begins, so that what the machine does hits all alike."""
 
-import hashlib
 import json
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,10 +20,11 @@ Round = dict[str, list[tuple[float, float]]]
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is measured. `calls` are those of one variant in one round, by examples per call."""
+    """How much is measured. `calls` are those of one variant in one round, by examples per call; a slow variant has `slow_calls`."""
 
     calls: Mapping[int, int]
     rounds: int
+    slow_calls: int
 
 
 class Latency(Spec):
@@ -41,11 +41,11 @@ class Latency(Spec):
     speedup_high: float
 
 
-def run_round(answerers: Mapping[str, Answerer], contents: Sequence[bytes], calls: int, number: int) -> Round:
-    """Round `number`: each variant answers `contents` `calls` times, after one call that does not count; who begins changes from round to round."""
+def run_round(answerers: Mapping[str, Answerer], contents: Sequence[bytes], calls: Mapping[str, int], number: int) -> Round:
+    """Round `number`: each variant answers `contents` as often as `calls` says, after one call that does not count; who begins changes each round."""
     names = list(answerers)
     start = number % len(names)
-    return {name: _calls(partial(answerers[name], contents), calls) for name in (*names[start:], *names[:start])}
+    return {name: _calls(partial(answerers[name], contents), calls[name]) for name in (*names[start:], *names[:start])}
 
 
 def _calls(call: Callable[[], object], count: int) -> list[tuple[float, float]]:
@@ -58,17 +58,18 @@ def _calls(call: Callable[[], object], count: int) -> list[tuple[float, float]]:
     return times
 
 
-def take(folder: Path, answerers: Mapping[str, Answerer], contents: Sequence[bytes], batch: int, plan: Plan) -> list[Round]:
+def take(
+    folder: Path, answerers: Mapping[str, Answerer], contents: Sequence[bytes], batch: int, plan: Plan, slow: Container[str] = ()
+) -> list[Round]:
     """All rounds of one batch size; those that `folder` holds already are not taken again."""
     rounds = []
-    # Rounds of other variants are other rounds: what takes turns decides what disturbs.
-    turn = hashlib.sha256(" ".join(sorted(answerers)).encode()).hexdigest()[:8]
+    calls = {name: plan.slow_calls if name in slow else plan.calls[batch] for name in answerers}
     for number in range(plan.rounds):
-        path = folder / f"{batch}-{plan.calls[batch]}-{turn}-{number}.json"
+        path = folder / f"{batch}-{plan.calls[batch]}-{number}.json"
         if not path.exists():
             first = number * batch % len(contents)
             chosen = [contents[(first + offset) % len(contents)] for offset in range(batch)]
-            write_whole(path, json.dumps(run_round(answerers, chosen, plan.calls[batch], number)))
+            write_whole(path, json.dumps(run_round(answerers, chosen, calls, number)))
         rounds.append(json.loads(path.read_text(encoding="utf-8")))
     return rounds
 

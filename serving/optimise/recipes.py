@@ -16,6 +16,8 @@ from serving.image.transform import CALIBRATION, STATIC_OPERATORS, quantise_dyna
 from serving.optimise.adapters import Feed
 
 Feeds = Callable[[], Iterator[Feed]]
+# Each end of a range for itself: activations lean to one side, and half of the steps of a symmetric range are never used.
+ASYMMETRIC = {"symmetric": False}
 # Original, place of the result, examples that may calibrate.
 Recipe = Callable[[Path, Path, Feeds], None]
 
@@ -56,7 +58,8 @@ def calibrate(network: Path, feeds: Iterator[Feed], method: CalibrationMethod, t
     """Write the ranges that the tensors around the quantised operators take over all `feeds`."""
     with TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
         augmented = str(Path(folder, "augmented.onnx"))
-        calibrator = create_calibrator(network, STATIC_OPERATORS, augmented_model_path=augmented, calibrate_method=method)
+        options = {"augmented_model_path": augmented, "calibrate_method": method, "extra_options": ASYMMETRIC}
+        calibrator = create_calibrator(network, STATIC_OPERATORS, **options)
         calibrator.collect_data(_Reader(feeds))
         save_tensors_data(calibrator.compute_data(), target)
 

@@ -10,7 +10,7 @@ from serving.optimise.report import Report, Row, Verdict
 
 NAME = "optimisation"
 HEADINGS = ("variant", "size", "nodes in file → run", "agreement", "accuracy", "p50 / p99 of 1", "speed-up (rounds)")
-LATENCY_HEADINGS = ("variant", "examples per call", "p50", "p99", "processor p50", "examples/s", "speed-up (rounds)")
+LATENCY_HEADINGS = ("variant", "examples per call", "calls", "p50", "p99", "processor p50", "examples/s", "speed-up (rounds)")
 KIB = 1024
 HOW_TO_READ = (
     "Agreement: the answer of the reference. Accuracy: an answer that the example's label allows. In brackets: 95 % Wilson interval. "
@@ -85,6 +85,7 @@ def latency_cells(row: Row, latency: Latency) -> tuple[str, ...]:
     return (
         row.name,
         str(latency.batch),
+        str(latency.calls),
         f"{latency.p50_ms:.2f} ms",
         f"{latency.p99_ms:.2f} ms",
         f"{latency.cpu_p50_ms:.2f} ms",

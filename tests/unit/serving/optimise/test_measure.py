@@ -7,7 +7,7 @@ import pytest
 
 from serving.optimise.measure import Plan, latency_of, run_round, take
 
-PLAN = Plan(calls={1: 2, 4: 1}, rounds=3)
+PLAN = Plan(calls={1: 2, 4: 1}, rounds=3, slow_calls=1)
 
 
 class Recorder:
@@ -25,14 +25,14 @@ class Recorder:
 def test_every_round_has_all_variants_and_each_begins_once():
     recorder = Recorder("a", "b", "c")
     for number in range(3):
-        run_round(recorder.answerers, [b""], 1, number)
+        run_round(recorder.answerers, [b""], {"a": 1, "b": 1, "c": 1}, number)
     assert [recorder.calls[index][0] for index in (0, 6, 12)] == ["a", "b", "c"]
     assert {tuple(sorted({name for name, _ in recorder.calls[start : start + 6]})) for start in (0, 6, 12)} == {("a", "b", "c")}
 
 
 def test_the_first_call_of_a_round_does_not_count():
     recorder = Recorder("a")
-    assert len(run_round(recorder.answerers, [b""], 5, 0)["a"]) == 5
+    assert len(run_round(recorder.answerers, [b""], {"a": 5}, 0)["a"]) == 5
     assert len(recorder.calls) == 6
 
 
@@ -51,9 +51,9 @@ def test_rounds_that_were_taken_are_not_taken_again(tmp_path):
     assert (again[0], again[2]) == (taken[0], taken[2])
 
 
-def test_rounds_with_other_variants_are_other_rounds(tmp_path):
-    take(tmp_path, Recorder("a", "b").answerers, [b""], 1, PLAN)
-    assert set(take(tmp_path, Recorder("a", "b", "c").answerers, [b""], 1, PLAN)[0]) == {"a", "b", "c"}
+def test_a_slow_variant_has_its_own_number_of_calls(tmp_path):
+    [first, *_] = take(tmp_path, Recorder("a", "b").answerers, [b""], 1, PLAN, {"b"})
+    assert {name: len(times) for name, times in first.items()} == {"a": 2, "b": 1}
 
 
 def test_a_speed_up_compares_within_a_round_so_drift_does_not_count():

@@ -144,7 +144,7 @@ def job(manifest: ModelManifest, wheels: Wheels, work: Path, adapter: TinyAdapte
         work=work,
         machine={"processor": "test"},
         say=lambda _: None,
-        plan=Plan(calls={1: 2, 4: 1}, rounds=2),
+        plan=Plan(calls={1: 2, 4: 1}, rounds=2, slow_calls=1),
         variants=variants,
         make_adapter=lambda _name, _directory: adapter,
     )
