@@ -5,6 +5,7 @@ PlatformError           anything a person can act on; carries `hint`, the way ou
 ├── ManifestError       parts that are each valid do not fit together
 ├── AssetError          a local asset (chart, image, kubeconfig) is missing
 ├── RepositoryError     a model repository cannot be read, written or trusted (serving.repository.errors)
+├── BatchError          a batch run cannot begin or go on (serving.batch.errors)
 ├── RegistryError       the registry of versions cannot be read, or refuses a step (serving.registry.errors)
 ├── ToolError           a command behind `make` failed (tools.errors)
 └── LoadError           a load run cannot be made or trusted (loadtests.errors)

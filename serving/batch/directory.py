@@ -3,6 +3,7 @@
 import fcntl
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,9 +11,12 @@ from pathlib import Path
 from serving.batch.errors import BatchError, LockError, ReadError
 from serving.batch.storage import LOCK, PARTIAL, Item
 
+# Fingerprint of what has no state.
+UNREADABLE = "unreadable"
+
 
 class DirectoryStorage:
-    """Files below `root`. Links to files are followed, links to directories are not, because they may lead in circles."""
+    """Files below `root`. Links to files are followed, links to directories are not, because they may lead in circles; pipes and devices are no files."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -35,9 +39,15 @@ class DirectoryStorage:
         for folder, _, files in os.walk(self.root, onerror=_raise):
             for name in files:
                 path = Path(folder, name)
-                if name == LOCK or name.endswith(PARTIAL) or not path.is_file():
+                item_id = path.relative_to(self.root).as_posix()
+                try:
+                    found = path.stat()
+                except OSError:
+                    # A link to nothing, or a file that went this moment: listed all the same, so that its record says what is wrong.
+                    yield Item(item_id, 0, UNREADABLE)
                     continue
-                yield Item(path.relative_to(self.root).as_posix(), *_state(path.stat()))
+                if stat.S_ISREG(found.st_mode):
+                    yield Item(item_id, *_state(found))
 
     def read(self, item: Item) -> bytes:
         try:
@@ -115,8 +125,8 @@ class _DirectoryLock:
         """Held as long as the file is open."""
 
 
-def _state(stat: os.stat_result) -> tuple[int, str]:
-    return stat.st_size, f"{stat.st_size}-{stat.st_mtime_ns}"
+def _state(found: os.stat_result) -> tuple[int, str]:
+    return found.st_size, f"{found.st_size}-{found.st_mtime_ns}"
 
 
 def _raise(error: OSError) -> None:

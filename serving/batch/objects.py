@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from serving.batch.errors import BatchError, ReadError
 from serving.batch.object_lock import ObjectLock
-from serving.batch.storage import LOCK, SCHEME, Item
+from serving.batch.storage import SCHEME, Item
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -60,12 +60,12 @@ class ObjectStorage:
         return ObjectStorage(self._client, self._bucket, f"{self._prefix}{name}/", lease_seconds=self._lease_seconds)
 
     def items(self) -> list[Item]:
-        """Objects whose key ends in '/' are folders that a console made, no inputs."""
+        """Empty objects whose key ends in '/' are folders that a console made, no inputs."""
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
         found = self._do(lambda: [entry for page in pages for entry in page.get("Contents", ())])
         names = ((entry["Key"].removeprefix(self._prefix), entry) for entry in found)
         return sorted(
-            (Item(name, entry["Size"], entry["ETag"].strip('"')) for name, entry in names if name.rsplit("/", 1)[-1] not in {"", LOCK}),
+            (Item(name, entry["Size"], entry["ETag"].strip('"')) for name, entry in names if name and (entry["Size"] or not name.endswith("/"))),
             key=lambda item: item.id,
         )
 

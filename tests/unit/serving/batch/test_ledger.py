@@ -128,6 +128,26 @@ def test_a_name_that_is_no_utf_8_is_an_item_like_others(batch, triton, inputs, t
     assert triton.asked[b"odd name"] == 1
 
 
+def test_no_name_makes_a_file_less_of_an_input(batch, triton, inputs, tmp_path):
+    for name in ("lock", ".hidden", "part-000001.jsonl", "x.partial", "batch.json"):
+        (inputs / name).write_bytes(f"named {name}".encode())
+    assert batch() == Exit.DONE
+    assert len(lines(tmp_path / "out")) == 65
+    assert triton.asked[b"named lock"] == triton.asked[b"named x.partial"] == 1
+
+
+def test_a_link_to_nothing_is_an_item_that_failed_and_a_linked_folder_is_none(batch, inputs, tmp_path):
+    (inputs / "gone").symlink_to(tmp_path / "nowhere")
+    (inputs / "circle").symlink_to(inputs)
+    assert batch() == Exit.ITEMS_FAILED
+    [failed] = [record for line in lines(tmp_path / "out") if "error" in (record := json.loads(line))]
+    assert (failed["id"], failed["error"]) == ("gone", {"code": "UNREADABLE", "message": "cannot be read: No such file or directory"})
+    assert len(lines(tmp_path / "out")) == 61
+    (inputs / "gone").unlink()
+    (inputs / "gone").write_bytes(b"there now")
+    assert batch("--changed", "redo") == Exit.DONE
+
+
 def test_the_lock_is_a_flock_which_dies_with_its_process(tmp_path):
     with DirectoryStorage(tmp_path).lock(), (tmp_path / "lock").open() as stream, pytest.raises(BlockingIOError):
         fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
