@@ -11,7 +11,7 @@ import yaml
 from serving.model_manifest import ModelManifest, model_manifest, model_names
 from serving.registry import rules
 from serving.registry.artefact import record_of_manifest
-from serving.registry.errors import COMMAND
+from serving.registry.errors import COMMAND, RegistryError
 from serving.registry.location import Location
 from serving.registry.lookup import read
 from serving.registry.record import VersionRecord
@@ -37,13 +37,25 @@ def location_of(target: Target) -> Location:
 
 
 def fill(location: Location, stack_file: Path = STACK_FILE, reports: Path = REPORTS) -> None:
-    """Register what the serving image holds, with what `reports` say about it. A model without a stable version gets the versions that the stack file names; all else stays.
+    """Register what the serving image holds, with what `reports` say about it.
 
+    A model without a stable version gets the versions that the stack file names; all else stays as a person decided.
     Nothing for a stack file that asks no registry. Raises RegistryError for a published version whose content has changed.
     """
     settings = _settings(stack_file)
     if f"{PROJECT}:registry" not in settings:
         return
+    try:
+        _register_all(location, settings, reports)
+    except RegistryError as error:
+        raise RegistryError(
+            error.message, hint=f"{error.hint}; this registry is the local stack's own and may be forgotten: rm {location.file}"
+        ) from error
+    # A preview shall not be the first to pay for MLflow.
+    read(location)
+
+
+def _register_all(location: Location, settings: dict[str, Any], reports: Path) -> None:
     before = read(location)
     for name in model_names():
         manifest, known = model_manifest(name), before.model(name)
@@ -53,8 +65,6 @@ def fill(location: Location, stack_file: Path = STACK_FILE, reports: Path = REPO
         if STABLE not in known.aliases:
             for model in _models(settings, name) or [{"version": min(manifest.version_numbers)}]:
                 _adopt(Store(location), name, model)
-    # A preview shall not be the first to pay for MLflow.
-    read(location)
 
 
 def _records(manifest: ModelManifest, reports: Path) -> list[VersionRecord]:

@@ -8,13 +8,14 @@ import pytest
 import yaml
 
 from serving.registry import rules
+from serving.registry.errors import RegistryError
 from serving.registry.location import Location
 from serving.registry.lookup import read
 from serving.registry.record import State
 from serving.registry.store import Store
 from serving.registry.view import CANARY, PREVIOUS, STABLE, RegisteredModel
 from tests.documents import changed, document, without
-from tests.registries import MODEL, mlflow
+from tests.registries import MODEL, mlflow, published, registered
 from tools import registry as command
 from tools.target import local_target
 
@@ -74,6 +75,13 @@ def test_a_fill_that_was_interrupted_is_completed(registry: Location, stack_file
         client.delete_model_version(MODEL, "2")
     model = filled(registry, stack_file)
     assert (states(model), model.aliases) == ({1: State.ACTIVE, 2: State.TESTING}, {STABLE: 1, CANARY: 2})
+
+
+def test_other_content_under_a_registered_number_is_refused_with_the_way_out(registry: Location, stack_file: Path) -> None:
+    registered(Store(registry), published(2, artefact_sha256="f" * 64))
+    with pytest.raises(RegistryError, match="'magika' version 2 is registered with artefact ffff") as refused:
+        command.fill(registry, stack_file)
+    assert "new version in model.yaml; this registry is the local stack's own and may be forgotten: rm " + str(registry.file) in refused.value.hint
 
 
 def test_two_models_of_a_stack_may_serve_two_versions_of_one(registry: Location, tmp_path: Path) -> None:
