@@ -178,9 +178,9 @@ def _refusals(routing: RoutingSpec) -> list[dict[str, Any]]:
         {"method": {"exact": "POST"}, "uri": {"regex": ".*/generate(_stream)?"}, "withoutHeaders": short_body},
     ]
     return [
-        _refuse("no-large-request", *too_large(routing.requests)),
         _refuse("no-forms", forms, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send Content-Type: application/octet-stream or application/json"),
         _refuse("no-compression", compressed, HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body uncompressed"),
+        _refuse("no-large-request", *too_large(routing.requests)),
         _refuse("no-long-json", long_json, HTTPStatus.REQUEST_ENTITY_TOO_LARGE, LONG_JSON),
     ]
 
