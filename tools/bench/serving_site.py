@@ -65,19 +65,23 @@ def http(
 
 
 def open_loop(targets: Sequence[Target], rate: float, seconds: float) -> Report:
-    """The requests after the warm-up, the targets in turn; a run that came to nothing because the machine was busy is made again.
-
-    Raises ToolError for a failed request, LoadError when no run is valid.
-    """
-    report = next((run for _ in range(ATTEMPTS - 1) if not (run := try_open_loop(targets, rate, seconds)).invalid), None)
-    report = report or try_open_loop(targets, rate, seconds).raise_if_invalid()
+    """The requests after the warm-up, the targets in turn. Raises ToolError for a failed request, LoadError when no run is valid."""
+    report = try_open_loop(targets, rate, seconds).raise_if_invalid()
     if report.failures:
         raise ToolError(f"requests failed while measuring\n{report}", "see the log of the server")
     return report
 
 
 def try_open_loop(targets: Sequence[Target], rate: float, seconds: float) -> Report:
-    """The same, whatever came of it."""
+    """The same, whatever came of it: the first valid run of ATTEMPTS, else the last."""
+    for _ in range(ATTEMPTS):
+        report = _open_loop(targets, rate, seconds)
+        if not report.invalid:
+            break
+    return report
+
+
+def _open_loop(targets: Sequence[Target], rate: float, seconds: float) -> Report:
     plan = Plan(rate_rps=rate, duration_seconds=WARM_UP_SECONDS + seconds, lag_limit_seconds=LAG_LIMIT_SECONDS, timeout_seconds=60)
     with Load(plan, targets) as load:
         report = load.finish()
