@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from serving.registry import rules
@@ -49,7 +49,7 @@ class Store:
         if self.location.file and not self.location.file.exists():
             return RegistryView()
         with self._translated():
-            found = [self._model(name, aliases) for name, aliases in self._registered() if names is None or name in names]
+            found = [self._model(name, aliases) for name, aliases in self._registered(names)]
         return RegistryView(models=tuple(model for model in found if model.versions or model.unreadable))
 
     def take(self, name: str, decide: Callable[[RegisteredModel], Plan]) -> Plan:
@@ -61,6 +61,7 @@ class Store:
         if not MODEL_NAME.fullmatch(name):
             raise RegistryError(f"model name {name!r}", hint="letters, digits, '_', '-' and '.', as in serving/models/")
         with self._exclusive(), self._translated():
+            self._make_database()
             plan = decide(self.view([name]).model(name))
             for change in plan.changes:
                 self._apply(name, change)
@@ -142,12 +143,25 @@ class Store:
         )
 
     def _entries(self, name: str) -> "list[ModelVersion]":
-        return list(_pages(lambda token: self._client.search_model_versions(f"name='{name}'", max_results=PAGE, page_token=token)))
+        return list(_pages(partial(self._client.search_model_versions, f"name='{name}'", PAGE)))
 
-    def _registered(self) -> list[tuple[str, dict[str, str]]]:
-        """Name and aliases of every model that can be one of ours."""
-        pages = _pages(lambda token: self._client.search_registered_models(max_results=PAGE, page_token=token))
-        return [(model.name, dict(model.aliases)) for model in pages if MODEL_NAME.fullmatch(model.name)]
+    def _registered(self, names: list[str] | None) -> Iterator[tuple[str, dict[str, str]]]:
+        """Name and aliases of the models of these names (None: of every one that can be ours)."""
+        for words in [None] if names is None else [f"name='{name}'" for name in names if MODEL_NAME.fullmatch(name)]:
+            for model in _pages(partial(self._client.search_registered_models, words, PAGE)):
+                if MODEL_NAME.fullmatch(model.name):
+                    yield model.name, dict(model.aliases)
+
+    def _make_database(self) -> None:
+        """A new SQLite file is complete or not there: MLflow makes its tables in many steps and takes none of them up again."""
+        file = self.location.file
+        if file is None or file.exists():
+            return
+        new = file.with_name(f"{file.name}.partial")
+        new.unlink(missing_ok=True)
+        new.with_name(f"{new.name}-journal").unlink(missing_ok=True)
+        Store(Location.of_file(new))._client.search_registered_models(max_results=1)  # noqa: SLF001  (its own class)
+        new.rename(file)
 
     @cached_property
     def _client(self) -> "MlflowClient":
@@ -205,10 +219,10 @@ def _mlflow() -> Any:
     return mlflow
 
 
-def _pages(fetch: Callable[[str | None], Any]) -> Iterator[Any]:
+def _pages(fetch: Callable[..., Any]) -> Iterator[Any]:
     token: str | None = None
     while True:
-        page = fetch(token)
+        page = fetch(page_token=token)
         yield from page
         token = page.token
         if not token:

@@ -107,3 +107,14 @@ def test_a_stack_file_with_a_fault_is_refused_before_the_long_builds(tmp_path, m
     monkeypatch.setattr(command, "REPO", tmp_path)
     with pytest.raises(ConfigError, match=r"models\.magika\.canary\.weight"):
         command.up(own_target("kind-dev"))
+
+
+def test_the_registry_is_filled_before_the_stack_asks_it(monkeypatch, tmp_path):
+    order = []
+    for step in ("ensure_packages", "ensure", "ensure_images", "charts", "write_assets", "prepare_cluster", "demonstrate_all"):
+        monkeypatch.setattr(command, step, lambda *_, **__: Mock())
+    monkeypatch.setattr(command, "fill", lambda location: order.append(location.file))
+    monkeypatch.setattr(command, "deploy", lambda target, _: order.append(target))
+    target = local_target("local")
+    command._bring_up(target, None)
+    assert order == [target.registry, target]

@@ -172,6 +172,16 @@ def test_a_folder_that_cannot_be_made_is_one_clear_error(tmp_path: Path) -> None
         registered(Store(Location.of_file(tmp_path / "file" / "registry.db")), record(1))
 
 
+def test_a_database_that_was_killed_while_it_was_made_is_made_anew(tmp_path: Path, registry: Location) -> None:
+    file = tmp_path / "new" / "mlflow.db"
+    file.parent.mkdir()
+    assert registry.file is not None
+    for name in ("mlflow.db.partial", "mlflow.db.partial-journal"):
+        (file.parent / name).write_bytes(registry.file.read_bytes()[:5000])
+    assert model_in(registered(Store(Location.of_file(file)), record(1))).version(1).state is State.TESTING
+    assert sorted(path.name for path in file.parent.iterdir()) == ["mlflow.db", "mlflow.db.lock"]
+
+
 def test_a_registry_that_is_not_there_is_empty_and_reading_makes_none(tmp_path: Path) -> None:
     assert Store(Location.of_file(tmp_path / "none.db")).view().models == ()
     assert list(tmp_path.iterdir()) == []
