@@ -20,6 +20,7 @@ pytestmark = pytest.mark.serving
 
 EXAMPLES = REPO / "tests" / "data" / "triton-model-repository"
 LAST_STEP = 2
+IDLE_MICROSECONDS = 120_000_000
 MODELS = sorted(path.parent.parent.name for path in EXAMPLES.glob("*/1/model.*"))
 
 
@@ -41,7 +42,11 @@ def published(name: str) -> tuple[ModelManifest, str]:
     manifest = model_manifest("magika").model_copy(
         update={"name": name, "format": read.format, "signature": facts.signature, "parameters": dict(facts.parameters), "versions": (version,)}
     )
-    return manifest, render_config(manifest, 1, read.serving, "cpu")
+    serving = read.serving
+    if serving.sequence is not None:
+        # A second, Triton's default, is soon over on a busy machine.
+        serving = serving.model_copy(update={"sequence": serving.sequence.model_copy(update={"max_idle_microseconds": IDLE_MICROSECONDS})})
+    return manifest, render_config(manifest, 1, serving, "cpu")
 
 
 @pytest.fixture(scope="module")
