@@ -39,11 +39,26 @@ def endpoint():
     server.stop()
 
 
+@pytest.fixture(scope="package")
+def credentials(endpoint):
+    return {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL_S3": endpoint}
+
+
+@pytest.fixture(scope="package")
+def shared_client(endpoint, credentials):
+    """One for all tests: boto3 takes a fifth of a second to make one."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in credentials.items():
+            patch.setenv(name, value)
+        return make_client(endpoint)
+
+
 @pytest.fixture
-def client(endpoint, monkeypatch):
-    for name, value in {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL_S3": endpoint}.items():
+def client(shared_client, credentials, monkeypatch):
+    """With the environment for whoever makes a client of its own."""
+    for name, value in credentials.items():
         monkeypatch.setenv(name, value)
-    return make_client(endpoint)
+    return shared_client
 
 
 @pytest.fixture
