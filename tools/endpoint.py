@@ -3,6 +3,7 @@
 import http.client
 import shlex
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -85,10 +86,10 @@ class Endpoint:
 
     def over_http(self, content: bytes) -> Prediction:
         request = http_raw(self.signature, Document(content))
-        connection = http.client.HTTPConnection(self.address, self.port, timeout=REQUEST_SECONDS)
-        connection.request("POST", request.path, request.body, {"Host": self.host, **request.headers})
-        answer = connection.getresponse()
-        body = answer.read()
+        with closing(http.client.HTTPConnection(self.address, self.port, timeout=REQUEST_SECONDS)) as connection:
+            connection.request("POST", request.path, request.body, {"Host": self.host, **request.headers})
+            answer = connection.getresponse()
+            body = answer.read()
         if answer.status != http.client.OK:
             raise OSError(f"{answer.status} {answer.reason}: {body.decode(errors='replace').strip()}")
         json_length = answer.getheader(JSON_LENGTH_HEADER)
