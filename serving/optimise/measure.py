@@ -28,7 +28,11 @@ class Plan:
 
 
 class Latency(Spec):
-    """Calls with `batch` examples each, pre- and post-processing included. A speed-up is over the reference, of the medians of one round; low and high are the extremes of the rounds."""
+    """Calls with `batch` examples each, pre- and post-processing included.
+
+    Clock times say what happened on a machine that others use too. Examples per second are those of a core of one's own, and speed-ups over the reference
+    compare the median processor times within a round; low and high are the extremes of the rounds.
+    """
 
     batch: int
     calls: int
@@ -78,23 +82,24 @@ def latency_of(name: str, reference: str, batch: int, rounds: Sequence[Round]) -
     """What the rounds say of variant `name`."""
     walls = [wall for each in rounds for wall, _ in each[name]]
     processors = [processor for each in rounds for _, processor in each[name]]
-    ratios = [_median_wall(each[reference]) / _median_wall(each[name]) for each in rounds]
+    ratios = [_median_processor(each[reference]) / _median_processor(each[name]) for each in rounds]
+    processor = statistics.median(processors)
     p50, p99 = np.percentile(walls, (50, 99), method="inverted_cdf")
     return Latency(
         batch=batch,
         calls=len(walls),
         p50_ms=float(p50) * MS,
         p99_ms=float(p99) * MS,
-        cpu_p50_ms=statistics.median(processors) * MS,
-        examples_per_second=batch / float(p50),
+        cpu_p50_ms=processor * MS,
+        examples_per_second=batch / processor,
         speedup=statistics.median(ratios),
         speedup_low=min(ratios),
         speedup_high=max(ratios),
     )
 
 
-def _median_wall(times: Sequence[tuple[float, float]]) -> float:
-    return statistics.median(wall for wall, _ in times)
+def _median_processor(times: Sequence[tuple[float, float]]) -> float:
+    return statistics.median(processor for _, processor in times)
 
 
 def write_whole(path: Path, text: str) -> None:

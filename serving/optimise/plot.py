@@ -38,7 +38,7 @@ def _draw_speed(axes: Axes, rows: Sequence[Row], reference: str) -> None:
         _barh(axes, bars, BAR / len(batches), label=str(batch))
     axes.set_yticks(range(len(rows)), [row.name for row in rows])
     axes.axvline(1, color="black", linewidth=THIN)
-    axes.set_xlabel(f"times as fast as {reference} (whiskers: extremes of the rounds)")
+    axes.set_xlabel(f"processor time of {reference} over the variant's (whiskers: extremes of the rounds)")
     axes.legend(title="examples per call", reverse=True, fontsize="small")
 
 

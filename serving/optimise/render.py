@@ -9,14 +9,16 @@ from serving.optimise.plot import draw
 from serving.optimise.report import Report, Row, Verdict
 
 NAME = "optimisation"
-HEADINGS = ("variant", "size", "nodes in file → run", "agreement", "accuracy", "p50 / p99 of 1", "speed-up (rounds)")
-LATENCY_HEADINGS = ("variant", "examples per call", "calls", "p50", "p99", "processor p50", "examples/s", "speed-up (rounds)")
+HEADINGS = ("variant", "size", "nodes in file → run", "agreement", "accuracy", "processor p50 of 1", "speed-up (rounds)")
+LATENCY_HEADINGS = ("variant", "examples per call", "calls", "p50", "p99", "processor p50", "examples/s of a core", "speed-up (rounds)")
 KIB = 1024
+# Clock over processor time from which on a machine counts as busy.
+BUSY = 1.2
 HOW_TO_READ = (
     "Agreement: the answer of the reference. Accuracy: an answer that the example's label allows. In brackets: 95 % Wilson interval. "
-    "Speed-up: over the reference, median of the rounds and their extremes."
+    "Speed-up: processor time of the reference over the variant's, for one example; median of the rounds and their extremes."
 )
-HOW_TO_READ_TIMES = "One thread, pre- and post-processing included; rounds take the variants in turn. Processor: time of the process, which others on the machine lengthen less."
+HOW_TO_READ_TIMES = "One thread, pre- and post-processing included; rounds take the variants in turn. p50 and p99 are clock times; p99 of fewer than 100 calls is the slowest."
 WHAT_INTERVALS_MEAN = "Examples are what one machine has: an interval speaks of inputs like these, not of all inputs."
 
 
@@ -53,7 +55,7 @@ def markdown(report: Report) -> str:
         "\n".join(f"- {row.name}: {row.what}{_fused(row)}." for row in ran),
         "## Times",
         _table(LATENCY_HEADINGS, [latency_cells(row, latency) for row in ran for latency in row.latencies]),
-        HOW_TO_READ_TIMES,
+        f"{HOW_TO_READ_TIMES}{_busy(report)}",
         "## Examples",
         f"{examples.evaluation} to judge, {examples.calibration} to calibrate: {examples.recipe}.",
         f"By source: {_counts(examples.sources)}.",
@@ -76,7 +78,7 @@ def cells(row: Row) -> tuple[str, ...]:
         str(row.nodes) if row.nodes_run is None else f"{row.nodes} → {row.nodes_run}",
         f"{row.agreement.hits}/{row.agreement.count} ({row.agreement.low:.2%} to {row.agreement.high:.2%})" if row.agreement else "",
         f"{row.accuracy.value:.2%} ({row.accuracy.low:.2%} to {row.accuracy.high:.2%})" if row.accuracy else "",
-        f"{latency.p50_ms:.2f} / {latency.p99_ms:.2f} ms" if latency else "",
+        f"{latency.cpu_p50_ms:.2f} ms" if latency else "",
         _speedup(latency) if latency else "",
     )
 
@@ -96,6 +98,15 @@ def latency_cells(row: Row, latency: Latency) -> tuple[str, ...]:
 
 def _speedup(latency: Latency) -> str:
     return f"{latency.speedup:.2f} ({latency.speedup_low:.2f} to {latency.speedup_high:.2f})"
+
+
+def _busy(report: Report) -> str:
+    """What a reader must know when others used the machine meanwhile."""
+    latency = next((row.latency(1) for row in report.rows if row.name == report.reference), None)
+    if latency is None or latency.p50_ms < BUSY * latency.cpu_p50_ms:
+        return ""
+    times = latency.p50_ms / latency.cpu_p50_ms
+    return f" The machine was busy: the reference took {times:.1f} times its processor time, so clock times tell more of the machine than of the variants."
 
 
 def _capital(verdict: Verdict) -> str:
