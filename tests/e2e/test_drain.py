@@ -112,7 +112,7 @@ def wait_until_both_serve(platform: Platform) -> list[Manifest]:
 
 
 def test_no_request_fails_when_a_pod_ends_under_requests_of_twenty_seconds(platform: Platform, target: HttpTarget) -> None:
-    """C17 (triton-inference-server/server#6939, #6230, #1927): 50 requests/s, one in a hundred of them 20 s long, one of two pods is deleted."""
+    """triton-inference-server/server#6939, #6230, #1927: 50 requests/s, one in a hundred of them 20 s long, one of two pods is deleted."""
     victim, _ = wait_until_both_serve(platform)
     plan = Plan(rate_rps=RPS, duration_seconds=120, timeout_seconds=60, lag_limit_seconds=5)
     with Load(plan, [target]) as load:

@@ -38,7 +38,7 @@ def test_every_planned_request_is_sent_and_recorded_over_both_protocols(over_htt
 
 
 def test_a_stall_of_the_server_shows_in_the_percentiles_and_does_not_lower_the_rate(server: FakeServer, over_http: HttpTarget) -> None:
-    """C45 at a tenth of its scale (locustio/locust#1141, #2359): 100 requests/s for 6 s, frozen for 1 s; a closed loop would report a few ms."""
+    """locustio/locust#1141, #2359 at a tenth of the scale: 100 requests/s for 6 s, frozen for 1 s; a closed loop would report a few ms."""
     with Load(Plan(rate_rps=100, duration_seconds=6, lag_limit_seconds=BUSY_LAG_SECONDS), [over_http]) as load:
         time.sleep(2)
         server.stall(1.0)

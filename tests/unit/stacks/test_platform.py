@@ -13,7 +13,7 @@ from tests.engine import PROVIDER_PREFIX, run
 
 @pytest.mark.parametrize("stack", ENVIRONMENTS)
 def test_every_kubernetes_object_has_the_stacks_own_provider(stack: str) -> None:
-    """C06a (pulumi/pulumi-kubernetes#1853)."""
+    """pulumi/pulumi-kubernetes#1853."""
     recording = built(document(stack), stack)
     [provider] = [resource for resource in recording.resources if resource.type.startswith(PROVIDER_PREFIX)]
     charts = recording.of_type("Chart")
@@ -24,7 +24,7 @@ def test_every_kubernetes_object_has_the_stacks_own_provider(stack: str) -> None
 
 @pytest.mark.parametrize("stack", ENVIRONMENTS)
 def test_default_providers_are_disabled_in_every_stack_file(stack: str) -> None:
-    """C06a (pulumi/pulumi-kubernetes#1853)."""
+    """pulumi/pulumi-kubernetes#1853."""
     assert document(stack)["pulumi:disable-default-providers"] == ["*"]
 
 
@@ -77,13 +77,13 @@ def reordered(value: Any) -> Any:
 
 @pytest.mark.parametrize("stack", ENVIRONMENTS)
 def test_the_order_of_the_keys_changes_nothing(stack: str) -> None:
-    """C04 (pulumi/pulumi-kubernetes#1568): no diff, so no rollout."""
+    """pulumi/pulumi-kubernetes#1568: no diff, so no rollout."""
     before, after = ({r.urn: r.inputs for r in built(config, stack).resources} for config in (document(stack), reordered(document(stack))))
     assert after == before
 
 
 def test_the_gateway_drains_as_long_as_the_slowest_models_requests() -> None:
-    """C17 (triton-inference-server/server#6939): the proxy in front outlives the servers behind."""
+    """triton-inference-server/server#6939: the proxy in front outlives the servers behind."""
     settings = document()["inference-platform:models"]["magika"]
     slow = {**settings, "tritonName": "magika", "server": {"maxRequestSeconds": 50}}
     [gateway] = [chart for chart in built(changed("models.slow", slow)).of_type("Chart") if chart.name == "inference-gateway"]
