@@ -34,10 +34,6 @@ def front_faults(config: StackConfig, name: str, model: ModelSpec) -> Iterator[F
         limit = model.routing.max_request_mib
         reason = f"is above routing.maxRequestMib {limit}: the gateway would refuse the front's own requests to the model"
         yield Fault((*at, "maxRequestMib"), reason, f"lower it to at most {limit}, or raise routing.maxRequestMib")
-    size, most = model.front.max_request_mib, model.routing.max_request_mib
-    if size > most:
-        reason = f"is above routing.maxRequestMib {most}, the largest request that its gateway lets through to the model"
-        yield Fault((*at, "maxRequestMib"), reason, f"lower it to at most {most}, or raise routing.maxRequestMib")
     other = model.identity(name, config.cluster.namespace).front
     if other in config.models:
         yield Fault(

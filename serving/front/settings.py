@@ -49,10 +49,11 @@ class FrontSettingsSpec(Spec):
     drain_seconds: Annotated[float, Field(ge=0, le=300, description="From SIGTERM until connections are refused: proxies learn meanwhile.")] = 5
 
     @model_validator(mode="after")
-    def _the_largest_request_fits(self) -> Self:
-        if self.body_memory_mib < self.limits.max_request_mib:
+    def _the_largest_request_fits_beside_an_item(self) -> Self:
+        if self.body_memory_mib < 2 * self.limits.max_request_mib:
             raise ValueError(
-                f"bodyMemoryMib {self.body_memory_mib} cannot hold one request of maxRequestMib {self.limits.max_request_mib}: raise it, or lower the other"
+                f"bodyMemoryMib {self.body_memory_mib} cannot hold an item of a batch beside a request, of maxRequestMib "
+                f"{self.limits.max_request_mib} each: raise it, or lower the other"
             )
         return self
 

@@ -71,7 +71,8 @@ class TritonModel:
     async def infer(self, files: Sequence[bytes], call: Call) -> Answer:
         """Run the model once on all `files`; RequestFault for whatever else comes back than their outputs.
 
-        The deadline goes along twice: with the RPC, and as Triton's own time limit of the request, so that a queue drops what nobody waits for.
+        The deadline goes along twice: with the RPC, whose end Triton takes for a cancelled request, and as Triton's own time limit of the request.
+        The latter counts where a queue policy has `allowTimeoutOverride`: then the queue drops what nobody waits for any more by itself.
         """
         tensor = self._input.tensor(files)
         content = InferInput(self._input.name, list(tensor.shape), self._input.datatype)

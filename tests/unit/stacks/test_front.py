@@ -102,7 +102,9 @@ def test_a_front_that_waits_longer_than_its_own_requests_may_take_is_refused():
 
 
 def test_a_request_that_its_own_gateway_would_refuse_is_refused_in_the_stack_file():
-    assert "models.magika.front.maxRequestMib = 3: is above routing.maxRequestMib 2" in refusal(with_front(maxRequestMib=3))
+    refused = refusal(with_front(maxRequestMib=3))
+    assert "models.magika.front.maxRequestMib = 3: is above routing.maxRequestMib 2" in refused
+    assert refused.count("models.magika.front.maxRequestMib") == 1
 
 
 def test_a_model_of_the_name_that_the_fronts_objects_get_is_refused():
@@ -112,7 +114,7 @@ def test_a_model_of_the_name_that_the_fronts_objects_get_is_refused():
 
 
 def test_memory_that_cannot_hold_a_request_is_refused_with_the_memory_that_can():
-    assert "set memoryMib to at least 384" in refusal(with_front(maxRequestMib=64, memoryMib=256))
+    assert "set memoryMib to at least 640" in refusal(with_front(maxRequestMib=64, memoryMib=256))
 
 
 def test_the_front_is_named_after_its_model():

@@ -1,5 +1,6 @@
 """What the composition root joins: providers, order, outputs."""
 
+import json
 from typing import Any
 
 import pulumi
@@ -82,12 +83,24 @@ def test_the_order_of_the_keys_changes_nothing(stack: str) -> None:
     assert after == before
 
 
-def test_the_gateway_drains_as_long_as_the_slowest_models_requests() -> None:
+@pytest.mark.parametrize(
+    ("keys", "promised"),
+    [
+        ({}, 60),
+        ({"routing": {"timeoutSeconds": 90}}, 90),
+        ({"routing": {"timeoutSeconds": 90.2}}, 91),
+        # The route to a front gives it 5 s more to say that time is up.
+        ({"routing": {"timeoutSeconds": 90}, "front": {"timeoutSeconds": 90}}, 95),
+    ],
+)
+def test_the_gateway_drains_as_long_as_the_routes_promise_a_request(keys: dict[str, object], promised: int) -> None:
     """triton-inference-server/server#6939: the proxy in front outlives the servers behind."""
     settings = document()["inference-platform:models"]["magika"]
-    slow = {**settings, "tritonName": "magika", "server": {"maxRequestSeconds": 50}}
+    slow = {**settings, "tritonName": "magika", **keys}
     [gateway] = [chart for chart in built(changed("models.slow", slow)).of_type("Chart") if chart.name == "inference-gateway"]
-    assert gateway.inputs["values"]["terminationGracePeriodSeconds"] > 50
+    drain = json.loads(gateway.inputs["values"]["podAnnotations"]["proxy.istio.io/config"])["terminationDrainDuration"]
+    assert int(drain.removesuffix("s")) >= promised
+    assert gateway.inputs["values"]["terminationGracePeriodSeconds"] > promised
 
 
 def test_simulated_gpus_are_made_only_where_they_are_asked_for() -> None:
