@@ -116,6 +116,8 @@ class LoadedModel:
     footprint: ModelFootprint
     warmup_files: Mapping[str, bytes] = field(default_factory=dict)
     """What its config.pbtxt warms it up with, by file name."""
+    warnings: tuple[str, ...] = ()
+    """What works, and yet is hardly meant; with the way out."""
 
 
 @dataclass(frozen=True, kw_only=True)

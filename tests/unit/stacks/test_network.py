@@ -8,7 +8,8 @@ from components import labels
 from components.core.object_store import ObjectStoreAccessSpec
 from components.errors import ConfigError
 from components.inference.network_manifest import build_network_policies
-from stacks.network import namespace_args, ports, role_users, store_users
+from stacks.network import namespace_args, role_users, store_users
+from stacks.stores import ports
 from tests.documents import changed, document
 from tests.network import Pod, reaches
 from tests.unit.stacks.test_loader import loaded

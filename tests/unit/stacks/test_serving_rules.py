@@ -6,7 +6,7 @@ import pytest
 
 from serving.model_config import ModelManifest, model_manifest
 from stacks.models import served_versions
-from tests.documents import changed
+from tests.documents import built, changed
 from tests.unit.stacks.test_loader import loaded, refusal
 
 POOL = {"accelerator": "v100", "cardsPerNode": 2, "cardMemoryMib": 16_384, "minNodes": 0, "maxNodes": 4}
@@ -184,3 +184,35 @@ def test_half_of_the_cores_run_the_model_when_nobody_says(limit: float, count: i
     [version, _] = served_versions("magika", model, "cpu")
     assert version.models[0].footprint.instances == count
     assert f"count: {count}" in version.models[0].config_pbtxt
+
+
+@pytest.mark.parametrize(
+    ("batching", "count", "warned"),
+    [
+        ({"priorities": {"levels": 2}}, 1, True),
+        ({"queue": {"maxSize": 100}}, 1, True),
+        ({"queue": {"allowTimeoutOverride": True}}, 1, True),
+        ({"priorities": {"levels": 2}}, 2, False),
+        ({"preferredSizes": [4]}, 1, False),
+        ({}, 1, False),
+    ],
+)
+def test_a_batcher_that_may_pause_between_bursts_is_warned_of_when_planned(batching: dict[str, Any], count: int, warned: bool) -> None:
+    config = changed_model(batching={"maxBatchSize": 16, **batching}, instances={"count": count}, server={"memoryMib": 4096}, canary=None)
+    model = loaded(config).models["magika"]
+    [version] = served_versions("magika", model, "cpu")
+    warnings = [line for line in built(config).warnings if "500 ms" in line]
+    assert warnings == [f"magika-v1: {warning}" for warning in version.models[0].warnings]
+    assert bool(warnings) is warned
+    assert all("set models.magika.instances.count: 2" in line for line in warnings)
+
+
+def test_the_warning_names_each_step_of_an_ensemble_that_may_pause() -> None:
+    batching = {"maxBatchSize": 4, "priorities": {"levels": 2}}
+    config = changed(
+        "models.ocr", {"version": 1, "slo": {"p99Ms": 500}, "batching": batching, "instances": {"count": 1}, "server": {"memoryMib": 4096}}
+    )
+    model = loaded(config).models["ocr"]
+    version = served_versions("ocr", model, "cpu")[0]
+    assert {loaded_model.name for loaded_model in version.models if loaded_model.warnings} == {each.name for each in version.models} - {"ocr"}
+    assert all("models.ocr.instances.count" in warning for each in version.models for warning in each.warnings)

@@ -1,5 +1,7 @@
 """TritonServer on the recording engine: what is registered, under whom, with which provider."""
 
+from dataclasses import replace
+
 import pulumi
 import pulumi_kubernetes
 import pytest
@@ -97,6 +99,15 @@ def test_an_update_with_downtime_is_announced():
         "magika-v1: no slot is free at the pool's largest size and there is one replica: every update stops the model until the new pod is ready"
     ]
     assert recorded(1, values=GPU, pool=gpu_pool(cards=2)).warnings == []
+
+
+def test_what_a_model_warns_of_is_said_of_its_deployment():
+    def build():
+        [served] = versions(1)
+        warned = replace(served, models=(replace(loaded(), warnings=("one", "two")),))
+        TritonServer("magika", TritonServerArgs(identity=IDENTITY, server=server(), versions=(warned,)))
+
+    assert run(build).warnings == ["magika-v1: one", "magika-v1: two"]
 
 
 def test_what_does_not_fit_fails_before_anything_is_registered():
