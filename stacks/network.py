@@ -29,7 +29,7 @@ def namespace_args(config: StackConfig) -> ModelsNamespaceArgs:
 def store_users(config: StackConfig) -> Iterator[StoreUser]:
     """Servers and batch jobs that fetch from or write to an object store, with the ports they need there."""
     for label, name, _, access in accesses(config):
-        yield from (StoreUser(label=label, value=name, port=port) for port in ports(access))
+        yield StoreUser(label=label, value=name, ports=ports(access))
 
 
 def role_users(config: StackConfig) -> Iterator[RoleUser]:

@@ -4,7 +4,7 @@ Policies add up, and a pod that any of them selects is closed but for what some 
 rule: traffic between a node and its own pods is always allowed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,11 +38,11 @@ class GatewayPods:
 
 @dataclass(frozen=True, kw_only=True)
 class StoreUser:
-    """Pods, by the value of one label, that read or write an object store at `port`."""
+    """Pods, by the value of one label, that read or write an object store at one of `ports`."""
 
     label: str
     value: str
-    port: int
+    ports: Collection[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,10 +78,18 @@ def build_network_policies(
 
 
 def _stores(namespace: str, stores: Sequence[StoreUser]) -> list[dict[str, Any]]:
-    """A store is a name, and policies know addresses only: without `destinations` those pods reach its port anywhere."""
+    """A store is a name, and policies know addresses only: without `destinations` those pods reach its ports anywhere.
+
+    The label's own name is part of the policy's: a model and a batch job may be called alike.
+    """
     return [
-        _policy(namespace, f"store-{use.value}", {"matchLabels": {use.label: use.value}}, egress=[{"ports": [_port(use.port)]}])
-        for use in sorted(set(stores), key=lambda use: (use.label, use.value, use.port))
+        _policy(
+            namespace,
+            f"store-{use.label.rpartition('/')[2]}-{use.value}",
+            {"matchLabels": {use.label: use.value}},
+            egress=[{"ports": [_port(port) for port in sorted(use.ports)]}],
+        )
+        for use in sorted(stores, key=lambda use: (use.label, use.value))
     ]
 
 

@@ -9,10 +9,12 @@ from components.core.front import FrontLimitsSpec
 from components.core.spec import Spec
 from components.errors import ConfigError
 from serving.contract import FRONT_METRICS_PORT, FRONT_PORT
-from serving.front.tensors import file_input
 from serving.model_manifest import SignatureSpec
+from serving.tensors import file_input
 
 Priority = Literal["realtime", "batch"]
+# For a model that takes no files.
+NO_FILES_HINT = "drop `front` for this model; its clients send tensors over the v2 protocol"
 
 
 class ModelTargetSpec(Spec):
@@ -33,7 +35,7 @@ class ModelTargetSpec(Spec):
 
     @model_validator(mode="after")
     def _takes_files(self) -> Self:
-        file_input(self.signature)
+        file_input(self.signature.inputs, NO_FILES_HINT)
         return self
 
 

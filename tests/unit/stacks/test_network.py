@@ -23,7 +23,7 @@ def test_a_stack_that_serves_from_its_image_reaches_no_store() -> None:
 
 def test_a_model_from_an_object_store_reaches_its_port() -> None:
     [use] = store_users(loaded(changed("models.magika.repository", STORE)))
-    assert (use.label, use.value, use.port) == ("inference-platform/model", "magika", 9000)
+    assert (use.label, use.value, use.ports) == ("inference-platform/model", "magika", {9000})
 
 
 @pytest.mark.parametrize(
@@ -105,3 +105,13 @@ def test_destinations_that_leave_aws_out_are_refused_where_it_is_needed(store: d
 
 def test_a_stack_without_a_store_opens_no_credentials() -> None:
     assert list(role_users(loaded(document()))) == []
+
+
+def test_a_job_named_like_a_model_is_no_second_use_of_the_same_pods() -> None:
+    places = {key: {"kind": "objectStore", "bucket": "documents", "prefix": key} for key in ("input", "output")}
+    role = {"endpoint": "http://store.test:9001", "serviceAccountAnnotations": {"eks.amazonaws.com/role-arn": "x"}}
+    config = changed("models.magika.repository", STORE)
+    config["inference-platform:batchJobs"] = {"magika": {"model": "magika", **places, "objectStore": role}}
+    built = [policy for policy in policies(config) if policy["metadata"]["name"].startswith("store")]
+    assert [policy["metadata"]["name"] for policy in built] == ["store-batch-magika", "store-model-magika"]
+    assert [entry["port"] for entry in built[0]["spec"]["egress"][0]["ports"]] == [443, 9001]
