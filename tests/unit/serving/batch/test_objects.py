@@ -11,6 +11,7 @@ from typing import Any
 import boto3
 import pytest
 from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
 from botocore.response import StreamingBody
 from moto.server import ThreadedMotoServer
 
@@ -122,7 +123,7 @@ def broken(monkeypatch):
         def before(request, operation_name, **_):
             requests.append((operation_name, request))
             status = answers.get(operation_name, lambda _: None)(request.url.rpartition("/")[2])
-            return None if status is None else AWSResponse(request.url, status, {}, Raw())
+            return None if status is None else AWSResponse(request.url, status, HTTPHeaders(), Raw())
 
         client.meta.events.register("before-send.s3", lambda request, **_: before(request, operation_of(request)))
         return client
