@@ -2,6 +2,7 @@
 
 import json
 import re
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -264,11 +265,19 @@ class ModelManifest(Spec):
 def load_manifest(path: Path) -> ModelManifest:
     """Read a model.yaml; ManifestError names the file, the key and the reason."""
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        # JSON mode, because YAML has the types of JSON: sequences and nothing finer.
-        return ModelManifest.model_validate_json(json.dumps(content))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ManifestError(f"{path} does not exist", hint=f"models there are: {', '.join(model_names())}") from None
+    return _parse_manifest(path, text)
+
+
+@lru_cache(maxsize=64)
+def _parse_manifest(path: Path, text: str) -> ModelManifest:
+    """Kept, for a stack asks a dozen times for each of its models, and YAML in Python is slow."""
+    try:
+        content = yaml.safe_load(text)
+        # JSON mode, because YAML has the types of JSON: sequences and nothing finer.
+        return ModelManifest.model_validate_json(json.dumps(content))
     except (yaml.YAMLError, TypeError) as error:
         raise ManifestError(f"{path} cannot be read as YAML: {error}", hint="correct the syntax at the place named") from error
     except ValidationError as error:

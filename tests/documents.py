@@ -1,6 +1,8 @@
 """Stack files as Pulumi hands them over, with changes, and what the platform makes of them."""
 
 import json
+from copy import deepcopy
+from functools import cache
 from typing import Any
 
 import yaml
@@ -18,9 +20,15 @@ IMAGE = f"registry.example.com/triton@sha256:{'0' * 64}"
 
 def document(stack: str = "local") -> dict[str, Any]:
     """The committed keys of a stack, with the engine's and ours, complete for every environment."""
-    config: dict[str, Any] = yaml.safe_load((REPO / "stacks" / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))["config"]
+    config = deepcopy(_committed(stack))
     if stack != "local":
         config[f"{PROJECT}:images"] = {"triton": IMAGE}
+    return config
+
+
+@cache
+def _committed(stack: str) -> dict[str, Any]:
+    config: dict[str, Any] = yaml.safe_load((REPO / "stacks" / f"Pulumi.{stack}.yaml").read_text(encoding="utf-8"))["config"]
     return config
 
 

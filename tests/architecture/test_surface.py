@@ -10,7 +10,7 @@ import grimp
 import pytest
 
 import components
-from tests.architecture.sources import python_files, tree
+from tests.architecture.sources import code, python_files, tree
 
 COMPONENT_FILES = [
     path
@@ -58,7 +58,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 @pytest.mark.parametrize("path", COMPONENT_FILES, ids=str)
 def test_every_component_has_a_unit_test(path: Path) -> None:
     [component] = [name for name in public_classes(path) if not name.endswith("Args")]
-    assert [test for test in python_files("tests") if component in ast.unparse(tree(test)) and test.name != Path(__file__).name] != []
+    assert [test for test in python_files("tests") if component in code(test) and test.name != Path(__file__).name] != []
 
 
 @pytest.fixture(scope="module")
