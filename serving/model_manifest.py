@@ -116,6 +116,12 @@ class SourceFileSpec(Spec):
             raise ValueError(f"file {self.name!r}: transformation {self.transformation!r} and derivedSha256 belong together: one without the other")
         return self
 
+    @model_validator(mode="after")
+    def _code_lies_here(self) -> Self:
+        if self.name.endswith(".py") and (self.source.kind != "file" or self.transformation != "none"):
+            raise ValueError(f"file {self.name!r}: code has a source of kind file and no transformation; copy it below model.yaml's folder")
+        return self
+
 
 class WheelSpec(Spec):
     """The distribution that ships the model; its hash is pinned in serving/requirements.txt."""

@@ -9,6 +9,7 @@ from components.core.rollout import Demand, ReplicaRange
 from components.inference.placement import PoolUse
 from components.inference.repository_manifest import CacheUse, RepositoryUse
 from components.inference.spec import NO_FOOTPRINT, LoadedModel, ModelFootprint, ModelVersion
+from serving.artefact import files_sha256, version_files
 from serving.model_config import (
     ImageVariant,
     ModelManifest,
@@ -107,6 +108,7 @@ def _loaded(manifest: ModelManifest, name: str, model: ModelSpec, serving: Servi
         name=manifest.name,
         config_pbtxt=render_config(manifest, version, serving, variant, cpu_cores=model.server.cpu_limit),
         version=version,
+        files_sha256=files_sha256(version_files(manifest, version)),
         size_bytes=sum(file.size_bytes for file in manifest.version(version).files),
         footprint=NO_FOOTPRINT
         if manifest.format == "ensemble"

@@ -113,6 +113,8 @@ class LoadedModel:
     config_pbtxt: str
     size_bytes: int
     """Of its files together, as published."""
+    files_sha256: str
+    """Hash of its files, as serving/artefact.py makes it: what a store or a volume must hold under this number."""
     footprint: ModelFootprint
     warmup_files: Mapping[str, bytes] = field(default_factory=dict)
     """What its config.pbtxt warms it up with, by file name."""

@@ -11,7 +11,7 @@ from components.inference.plan import plan_versions
 from components.inference.repository_manifest import CacheUse, RepositoryUse, volume_mib
 from components.inference.triton_manifest import build_deployment, build_service_account
 from tests.engine import run
-from tests.unit.components.inference.models import IDENTITY, loaded, server, version
+from tests.unit.components.inference.models import FILES, IDENTITY, loaded, server, version
 
 STORE = {"kind": "objectStore", "bucket": "models", "prefix": "prod/triton", "endpoint": "http://minio:9000", "region": "eu-central-1"}
 SECRET = {"secret": "model-store"}
@@ -50,7 +50,7 @@ def test_every_model_of_the_deployment_is_fetched_before_the_server_starts():
     [init] = pod(store(), steps=(loaded("decode"),))["initContainers"]
     assert init["image"] == "apps:1"
     assert init["args"][:3] == ["serving.repository", "fetch", "s3://models/prod/triton"]
-    assert init["args"][-2:] == ["magika_files/1", "decode/1"]
+    assert init["args"][-2:] == [f"magika_files/1@sha256:{FILES}", f"decode/1@sha256:{FILES}"]
     options = dict(zip(init["args"][3:-2:2], init["args"][4:-2:2], strict=True))
     assert options == {"--to": "/repository", "--limit-mib": "23", "--endpoint": "http://minio:9000", "--region": "eu-central-1"}
 
@@ -94,7 +94,7 @@ def test_a_role_is_an_annotation_of_the_service_account():
 def test_a_volume_is_compared_before_the_server_starts_and_nobody_can_write_to_it():
     manifest = pod(volume(path="prod/triton"))
     [init] = manifest["initContainers"]
-    assert init["args"] == ["serving.repository", "verify", "/repository", "magika_files/1"]
+    assert init["args"] == ["serving.repository", "verify", "/repository", f"magika_files/1@sha256:{FILES}"]
     assert init["volumeMounts"] == [{"name": "repository", "mountPath": "/repository", "readOnly": True, "subPath": "prod/triton"}]
     assert named(manifest["volumes"])["repository"]["persistentVolumeClaim"] == {"claimName": "models", "readOnly": True}
     assert [mount["subPath"] for mount in manifest["containers"][0]["volumeMounts"] if mount["name"] == "repository"] == [
