@@ -174,7 +174,11 @@ def _caches(config: StackConfig, image: str, opts: pulumi.ResourceOptions) -> li
         ModelCache(
             cache.claim,
             ModelCacheArgs(
-                cache=cache, namespace=config.cluster.namespace, apps_image=image, pool=None if cache.pool is None else config.node_pools[cache.pool]
+                cache=cache,
+                namespace=config.cluster.namespace,
+                apps_image=image,
+                pool=None if cache.pool is None else config.node_pools[cache.pool],
+                other_pools=[config.node_pools[name] for name in sorted(config.node_pools) if name != cache.pool],
             ),
             opts,
         )

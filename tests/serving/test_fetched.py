@@ -22,6 +22,7 @@ pytestmark = pytest.mark.serving
 
 BUCKET = "models"
 PLACE = f"s3://{BUCKET}/prod"
+SERVING = ServingSpec.model_validate({"batching": {"maxBatchSize": 4}})
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def serve(folder: Path, model: str, version: int) -> TritonProcess:
     ):
         assert run_main(command) == 0
     for part, number in parts:
-        (pod / part.name / CONFIG_FILE).write_text(render_config(part, number, part_serving(manifest, part, ServingSpec()), "cpu"))
+        (pod / part.name / CONFIG_FILE).write_text(render_config(part, number, part_serving(manifest, part, SERVING), "cpu"))
     loaded = [f"--load-model={name}" for name in names]
     return TritonProcess(repository=pod, arguments=["--model-control-mode=explicit", *loaded], log=folder / "log")
 

@@ -6,6 +6,8 @@ from typing import Any
 import pulumi
 import pytest
 
+from serving.artefact import artefact_sha256
+from serving.model_manifest import model_manifest
 from stacks.loader import load
 from stacks.platform import PlatformOutputs, build
 from tests.documents import ENVIRONMENTS, as_pulumi_passes, built, changed, document, local_assets, without
@@ -149,7 +151,9 @@ def test_a_model_from_an_object_store_is_fetched_by_the_image_of_the_apps_under_
     for deployment in (recording.one("Deployment", "magika-v1"), recording.one("Deployment", "magika-v2")):
         [init] = deployment.inputs["spec"]["template"]["spec"]["initContainers"]
         assert init["image"] == "registry.example.com/apps:1"
-        assert init["args"][-1] == f"magika/{deployment.inputs['metadata']['name'][-1]}"
+        version = int(deployment.inputs["metadata"]["name"][-1])
+        # What the registry approves is what the pod takes.
+        assert init["args"][-1] == f"magika/{version}@sha256:{artefact_sha256(model_manifest('magika'), version)}"
     assert recording.one("ServiceAccount", "magika").inputs["metadata"]["annotations"] == {"example.com/role": "reader"}
     assert recording.of_type("ModelCache") == []
 

@@ -136,13 +136,42 @@ def test_another_folder_is_another_volume_because_a_volume_cannot_move():
 
 
 def test_the_folder_is_prepared_on_the_nodes_of_the_pool():
-    pool = GpuNodePoolSpec.model_validate(
-        {"accelerator": "a100", "cardsPerNode": 1, "cardMemoryMib": 81_920, "minNodes": 0, "maxNodes": 1, "labels": {"pool": "a100"}}
-    )
+    pool = labelled({"pool": "a100"})
     template = build_cache_daemon(CACHE, "inference", pool, "apps:1")["spec"]["template"]["spec"]
     assert template["nodeSelector"] == {"pool": "a100"}
     assert template["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["CHOWN"]}
-    assert "nodeSelector" not in build_cache_daemon(CACHE, "inference", None, "apps:1")["spec"]["template"]["spec"]
+    everywhere = build_cache_daemon(CACHE, "inference", None, "apps:1", [labelled({})])["spec"]["template"]["spec"]
+    assert not {"nodeSelector", "affinity"} & set(everywhere)
+
+
+def labelled(values):
+    return GpuNodePoolSpec.model_validate(
+        {"accelerator": "a100", "cardsPerNode": 1, "cardMemoryMib": 81_920, "minNodes": 0, "maxNodes": 1, "labels": values}
+    )
+
+
+def matches(terms, node):
+    """Kubernetes documentation, "Node affinity": one term is enough, all expressions of a term hold; NotIn holds without the label too."""
+    return any(all(node.get(each["key"]) not in each["values"] for each in term["matchExpressions"]) for term in terms)
+
+
+@pytest.mark.parametrize(
+    ("node", "outside"),
+    [
+        ({}, True),
+        ({"pool": "a100", "site": "one"}, False),
+        ({"pool": "a100", "site": "two"}, True),
+        ({"site": "one"}, True),
+        ({"gpu": "h100"}, False),
+        ({"gpu": "l4", "pool": "cpu"}, True),
+    ],
+)
+def test_without_a_pool_the_folder_is_prepared_on_nodes_that_are_in_none(node, outside):
+    pools = [labelled({"pool": "a100", "site": "one"}), labelled({"gpu": "h100"})]
+    template = build_cache_daemon(CACHE, "inference", None, "apps:1", pools)["spec"]["template"]["spec"]
+    node_affinity = template["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert {each["operator"] for term in node_affinity["nodeSelectorTerms"] for each in term["matchExpressions"]} == {"NotIn"}
+    assert matches(node_affinity["nodeSelectorTerms"], node) is outside
 
 
 def test_a_cache_is_a_volume_its_claim_and_the_daemon_that_prepares_the_folder():
