@@ -18,7 +18,7 @@ from moto.server import ThreadedMotoServer
 from serving import s3
 from serving.batch.__main__ import Exit, main
 from serving.batch.errors import BatchError, LockError
-from serving.batch.objects import ObjectStorage
+from serving.batch.objects import ObjectStorage, connect
 from tests.unit.serving.batch.fake_triton import poison
 
 
@@ -165,9 +165,13 @@ def test_a_run_that_is_whole_stays_so_when_its_lock_cannot_be_given_back(run, br
     assert run() == Exit.DONE
 
 
-def test_no_write_needs_more_than_the_oldest_s3_api_and_a_region_is_no_must(run, broken, monkeypatch):
-    """boto3's newer default adds checksums, in trailers too, which not every store reads."""
+def test_a_region_is_no_must(client, endpoint, monkeypatch):
     monkeypatch.delenv("AWS_DEFAULT_REGION")
+    assert connect(endpoint).meta.region_name == s3.DEFAULT_REGION
+
+
+def test_no_write_needs_more_than_the_oldest_s3_api(run, broken):
+    """boto3's newer default adds checksums, in trailers too, which not every store reads."""
     assert run() == Exit.DONE
     writes = [request for operation, request in broken[1] if operation == "PUT object"]
     assert writes
