@@ -65,6 +65,23 @@ def test_a_check_that_fails_is_named_and_fails_the_run(capsys):
     assert "failed: bad\n" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("code", "closes"), [(0, 0), (3, 1)])
+def test_a_check_beside_the_others_is_waited_for_said_in_one_piece_and_counted(capfd, code, closes):
+    tally = Tally()
+    with tally.beside("types", [sys.executable, "-c", f"import sys; print('a fault'); sys.exit({code})"]):
+        tally.command("others", [sys.executable, "-c", "print('others')"])
+    assert tally.close() == closes
+    said = capfd.readouterr().out
+    assert said.index("others") < said.index("== types\na fault\n== types:")
+    assert ("failed: types\n" in said) is bool(closes)
+
+
+def test_a_check_beside_what_breaks_off_does_not_outlive_it():
+    tally = Tally()
+    with pytest.raises(KeyboardInterrupt), tally.beside("types", [sys.executable, "-c", "import time; time.sleep(600)"]):
+        raise KeyboardInterrupt
+
+
 def test_an_unknown_stage_is_refused_with_those_there_are(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["test", "everything"])
     assert runner.main() == 2
