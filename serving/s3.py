@@ -26,8 +26,8 @@ DEFAULT_REGION = "us-east-1"
 ABSENT = {"404", "NoSuchKey", "NoSuchBucket", "NotFound"}
 REFUSED = {"401", "403", "AccessDenied", "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken"}
 BUSY = {"429", "SlowDown", "RequestTimeout", "RequestTimeTooSkewed", "Throttling"}
-# Of a store that does not know a condition, with 501 or 400.
-UNKNOWN_CONDITION = {"NotImplemented", "InvalidArgument", "InvalidRequest"}
+# Of a store that does not know a condition, with 501, also without a word about it, or 400.
+UNKNOWN_CONDITION = {"NotImplemented", "501", "InvalidArgument", "InvalidRequest"}
 CONFLICT_ATTEMPTS, CONFLICT_SECONDS = 5, 0.5
 CREDENTIALS_HINT = (
     "give the process credentials: a service account with a role, a Secret with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"

@@ -160,6 +160,13 @@ def test_a_store_that_is_busy_is_tried_again_and_nothing_is_asked_twice(run, tri
     assert ids(client, bucket) == Counter(f"{number:03d}" for number in range(40))
 
 
+def test_a_store_that_does_not_know_conditions_is_not_tried_again(run, triton, broken, capsys):
+    broken[0]["PUT object"] = lambda _: 501
+    assert run() == Exit.REFUSED
+    assert "conditional writes" in capsys.readouterr().err
+    assert triton.requests == 0
+
+
 def test_a_run_that_is_whole_stays_so_when_its_lock_cannot_be_given_back(run, broken):
     broken[0]["DELETE object"] = lambda _: 503
     assert run() == Exit.DONE
