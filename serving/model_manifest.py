@@ -111,13 +111,9 @@ class SourceFileSpec(Spec):
     ] = None
 
     @model_validator(mode="after")
-    def _a_derived_file_is_known(self) -> Self:
+    def _content_is_known(self) -> Self:
         if (self.transformation == "none") != (self.derived_sha256 is None):
             raise ValueError(f"file {self.name!r}: transformation {self.transformation!r} and derivedSha256 belong together: one without the other")
-        return self
-
-    @model_validator(mode="after")
-    def _code_lies_here(self) -> Self:
         if self.name.endswith(".py") and (self.source.kind != "file" or self.transformation != "none"):
             raise ValueError(f"file {self.name!r}: code has a source of kind file and no transformation; copy it below model.yaml's folder")
         return self
