@@ -1,5 +1,6 @@
 """A hermetic environment: no kubeconfig, no credentials and no Pulumi settings of whoever runs the tests."""
 
+import fcntl
 import os
 from pathlib import Path
 
@@ -43,8 +44,16 @@ def hermetic_environment(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
 
 @pytest.fixture(scope="session")
 def mlflow_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty registry, to be copied."""
-    return empty_database(tmp_path_factory.mktemp("mlflow"))
+    """An empty registry, to be copied; the first process that needs it makes it for all of this run."""
+    own = tmp_path_factory.getbasetemp()
+    folder = (own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "registry"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = folder / "done"
+        if not done.exists():
+            empty_database(folder).rename(done)
+    return done
 
 
 @pytest.fixture

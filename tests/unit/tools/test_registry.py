@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from serving.model_manifest import model_names
 from serving.registry import rules
 from serving.registry.errors import RegistryError
 from serving.registry.location import Location
@@ -30,6 +31,13 @@ def written(file: Path, config: Any) -> Path:
     return file
 
 
+@pytest.fixture(autouse=True)
+def one_model(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is said of one model holds for all, and each costs MLflow's time."""
+    if request.function is not test_a_new_registry_takes_over_what_the_stack_serves:
+        monkeypatch.setattr(command, "model_names", lambda: [MODEL])
+
+
 def filled(registry: Location, stack_file: Path) -> RegisteredModel:
     command.fill(registry, stack_file)
     return read(registry).model(MODEL)
@@ -43,6 +51,7 @@ def test_a_new_registry_takes_over_what_the_stack_serves(registry: Location, sta
     model = filled(registry, stack_file)
     assert states(model) == {1: State.ACTIVE, 2: State.TESTING}
     assert model.aliases == {STABLE: 1, CANARY: 2}
+    assert sorted(each.name for each in read(registry).models) == model_names()
 
 
 def test_what_was_measured_is_known_too(registry: Location, stack_file: Path, tmp_path: Path) -> None:

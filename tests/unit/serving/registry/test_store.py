@@ -109,15 +109,24 @@ def test_an_entry_edited_into_nonsense_is_named_and_hides_no_other(store: Store)
 def test_promotions_at_once_leave_exactly_one_stable_version(store: Store) -> None:
     registered(store, *map(record, range(1, 4)))
     take(store, rules.promote, 1)
+    # A process without threads, so that it may fork once it has paid for MLflow.
     program = f"""
-import sys
+import multiprocessing, sys
 from serving.registry import rules
 from serving.registry.location import Location
-from serving.registry.store import Store
-Store(Location.parse({store.location.uri!r})).take({MODEL!r}, lambda model: rules.promote(model, int(sys.argv[1])))
+from serving.registry.store import Store, _mlflow
+def promote(version):
+    Store(Location.parse({store.location.uri!r})).take({MODEL!r}, lambda model: rules.promote(model, version))
+_mlflow()
+running = [multiprocessing.get_context("fork").Process(target=promote, args=(version,)) for version in (2, 3)]
+for process in running:
+    process.start()
+for process in running:
+    process.join()
+sys.exit(str([process.exitcode for process in running]))
 """
-    running = [subprocess.Popen([sys.executable, "-c", program, str(version)], cwd=REPO) for version in (2, 3)]
-    assert [process.wait(timeout=120) for process in running] == [0, 0]
+    ran = subprocess.run([sys.executable, "-c", program], cwd=REPO, timeout=120, check=False, capture_output=True, text=True)
+    assert ran.stderr.splitlines()[-1:] == ["[0, 0]"]
     now = model_in(store)
     assert [each.state for each in now.versions] == [State.ACTIVE] * 3
     # One after the other: whoever came last knows who was stable before.
