@@ -119,7 +119,7 @@ def test_every_key_is_read_back(values):
 
 
 @given(SERVING, st.integers(0, 4))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_whatever_a_spec_says_is_read_back_from_its_config(values, controls):
     try:
         serving = serving_of(values)
@@ -142,7 +142,7 @@ JSON = st.recursive(
 
 
 @given(st.data())
-@settings(max_examples=150)
+@settings(max_examples=100)
 def test_any_values_make_a_config_or_are_refused(data):
     """Keys that exist with any value, and values of one key under another."""
     keys = ["batching", "instances", "sequence", "responseCache", "rateLimiter", "warmup", "optimization"]

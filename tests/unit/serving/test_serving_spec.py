@@ -218,7 +218,7 @@ DIMS = st.lists(st.sampled_from([-1, 1, 3]), min_size=1, max_size=3).map(tuple)
 
 
 @given(SERVING, FORMATS, st.sampled_from(["cpu", "gpu"]), DIMS, st.sampled_from(["BYTES", "FP32"]), st.booleans(), st.integers(0, 4))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_any_wish_about_any_model_is_a_config_or_is_refused_with_a_way_out(values, model_format, variant, dims, datatype, decoupled, controls):  # noqa: PLR0913, PLR0917  as many things meet
     published = manifest(model_format, dims, datatype, CONTROLS[:controls], decoupled=decoupled)
     try:

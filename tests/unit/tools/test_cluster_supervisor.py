@@ -21,12 +21,10 @@ from tools.files import write_atomically
 # Writes its name to `ended` when it is asked to end.
 POLITE = """
 import pathlib, signal, sys
-def end(*_):
-    with open(sys.argv[1], "a") as out: out.write(sys.argv[2] + "\\n")
-    sys.exit(0)
-signal.signal(signal.SIGTERM, end)
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 pathlib.Path(sys.argv[1] + "." + sys.argv[2]).touch()
-while True: signal.pause()
+signal.sigwait({signal.SIGTERM})
+with open(sys.argv[1], "a") as out: out.write(sys.argv[2] + "\\n")
 """
 SECONDS = 20.0
 
