@@ -1,6 +1,7 @@
 """A registry is read without MLflow while its file is the same, and never says what it said before a change."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,25 @@ from serving.registry.lookup import look_up, read
 from serving.registry.record import State
 from serving.registry.store import Store
 from serving.registry.view import STABLE
-from tests.registries import MODEL, mlflow, record, registered
+from tests.registries import MODEL, copied, mlflow, record, registered
+
+
+@pytest.fixture(scope="module")
+def template(mlflow_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A registry of two versions, with its view beside it."""
+    location = copied(mlflow_database, tmp_path_factory.mktemp("filled"))
+    assert location.file is not None
+    registered(Store(location), record(1), record(2))
+    read(location)
+    return location.file
 
 
 @pytest.fixture
-def filled(registry: Location) -> Location:
-    registered(Store(registry), record(1), record(2))
-    read(registry)
-    return registry
+def filled(template: Path, tmp_path: Path) -> Location:
+    location = copied(template, tmp_path)
+    assert location.file is not None
+    shutil.copy(lookup._place(template), lookup._place(location.file))
+    return location
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def serving():
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     registry.address = f"127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
         yield registry
