@@ -115,8 +115,12 @@ def _loaded(manifest: ModelManifest, name: str, model: ModelSpec, serving: Servi
         else ModelFootprint(
             instances=instances,
             max_batch=requests_per_batch(serving),
+            max_rows=serving.batching.max_batch_size or None,
             memory_mib=manifest.version(version).memory_mib,
+            memory_mib_per_row=manifest.version(version).memory_mib_per_row,
+            waiting_mib_per_row=manifest.version(version).waiting_mib_per_row,
             shared_memory_mib=manifest.shared_memory_mib,
+            shared_memory_mib_per_row=manifest.shared_memory_mib_per_row,
             load_budget_seconds=manifest.load_budget_seconds,
             python_backend=backend_of(manifest.name, manifest.format, variant).python,
             instances_per_gpu=serving.instances.per_card(model.server.gpus_per_replica),

@@ -122,13 +122,14 @@ def triton(base: Recipe | str, python: str) -> Recipe:
     variant: Literal["cpu", "gpu"] = "cpu" if isinstance(base, Recipe) else "gpu"
     requirements = (SERVING / "requirements.txt", SERVING / "build-requirements.txt")
     manifests = sorted(SERVING.glob("models/*/model.yaml"))
-    programs = {name: SERVING / "image" / name for name in ("transform.py", "selfcheck.py")}
+    programs = {name: SERVING / "image" / name for name in ("transform.py", "selfcheck.py", "stub_guard.py")}
     modules = (
         "artefact.py",
         "repository/stage.py",
         "repository/sources.py",
         "model_sources.py",
         "model_manifest.py",
+        "model_quality.py",
         "compatibility.py",
         "contract.py",
     )

@@ -108,7 +108,7 @@ def test_twelve_python_instances_of_64_mib_get_768_mib_and_headroom():
 
 def test_the_memory_limit_holds_shared_memory_and_models():
     """Shared memory is charged to the container."""
-    with pytest.raises(ManifestError, match=r"memoryMib 2367 is too small: 1536 for models [+] 832 for shared memory [+] ") as refused:
+    with pytest.raises(ManifestError, match=r"memoryMib 2367 is too small: 1536 for models .* [+] 832 for shared memory [+] ") as refused:
         plan({"sharedMemoryMibPerInstance": 64, "memoryMib": 2367}, instances=12)
     assert "at least 2760" in refused.value.hint
 
@@ -144,7 +144,7 @@ def test_an_ensemble_needs_what_its_steps_need_together():
     assert planned.shm_mib == 4 * 32 + 64
     settings = [argument for argument in build_arguments(planned) if "backend-config" in argument]
     assert settings == [f"--backend-config={name},shm-default-byte-size={32 * 1024 * 1024}" for name in ("onnxruntime", "python")]
-    with pytest.raises(ManifestError, match=r"memoryMib 785 is too small: 250 for models [+] 192 for shared memory [+] "):
+    with pytest.raises(ManifestError, match=r"memoryMib 785 is too small: 250 for models .* [+] 192 for shared memory [+] "):
         plan({"memoryMib": 785}, steps=steps, **ensemble)
 
 
