@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -49,6 +50,7 @@ def make_client(errors: StoreErrors, endpoint: str | None = None, region: str | 
     A request is sent `attempts` times at most. boto3 is imported here: who reads and writes a folder needs none.
     """
     import boto3  # noqa: PLC0415  see above
+    import botocore.session  # noqa: PLC0415
     from botocore.config import Config  # noqa: PLC0415
     from botocore.exceptions import BotoCoreError  # noqa: PLC0415
 
@@ -63,10 +65,20 @@ def make_client(errors: StoreErrors, endpoint: str | None = None, region: str | 
         s3={"addressing_style": "path"} if endpoint else None,
     )
     try:
-        session = boto3.Session()
+        core = botocore.session.Session()
+        core.register_component("data_loader", _loader())
+        session = boto3.Session(botocore_session=core)
         return session.client("s3", endpoint_url=endpoint, region_name=region or session.region_name or DEFAULT_REGION, config=config)
     except (BotoCoreError, ValueError) as error:
         raise errors.final(f"object store {endpoint or 'AWS'}: {error}", hint="correct endpoint, region or AWS_PROFILE") from error
+
+
+@cache
+def _loader() -> Any:
+    """What botocore reads of a service, megabytes of JSON: once in a process, whatever the number of clients."""
+    import botocore.session  # noqa: PLC0415  boto3 is imported where a store is used
+
+    return botocore.session.Session().get_component("data_loader")
 
 
 @contextmanager
