@@ -9,6 +9,7 @@ import io
 import json
 import tokenize
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 
 from components.errors import ManifestError
@@ -32,13 +33,18 @@ def code_sha256(content: bytes) -> str:
 
     Whether only those are gone is asked of Python's own parser, so that nothing that runs can pass for a comment.
     """
-    if len(content) <= MAX_PARSED_BYTES:
-        try:
-            bare = _without_comments(content.decode())
-            if ast.dump(ast.parse(bare)) == ast.dump(ast.parse(content)):
-                content = bare.encode()
-        except (SyntaxError, ValueError, tokenize.TokenError, RecursionError, MemoryError):
-            pass
+    return _parsed_sha256(content) if len(content) <= MAX_PARSED_BYTES else hashlib.sha256(content).hexdigest()
+
+
+@lru_cache(maxsize=32)
+def _parsed_sha256(content: bytes) -> str:
+    """Kept, for every version of a model has the code beside its model.yaml, and parsing it is slow."""
+    try:
+        bare = _without_comments(content.decode())
+        if ast.dump(ast.parse(bare)) == ast.dump(ast.parse(content)):
+            content = bare.encode()
+    except (SyntaxError, ValueError, tokenize.TokenError, RecursionError, MemoryError):
+        pass
     return hashlib.sha256(content).hexdigest()
 
 
