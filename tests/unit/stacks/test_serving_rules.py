@@ -1,5 +1,6 @@
 """What a stack says about serving fits the server, the pool, the routes and the published model; every refusal names the key to change."""
 
+import re
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from serving.model_config import ModelManifest, model_manifest
 from stacks.models import served_versions
 from tests.documents import built, changed
 from tests.unit.stacks.test_loader import loaded, refusal
+from tools.paths import REPO
 
 POOL = {"accelerator": "v100", "cardsPerNode": 2, "cardMemoryMib": 16_384, "minNodes": 0, "maxNodes": 4}
 
@@ -216,3 +218,32 @@ def test_the_warning_names_each_step_of_an_ensemble_that_may_pause() -> None:
     version = served_versions("ocr", model, "cpu")[0]
     assert {loaded_model.name for loaded_model in version.models if loaded_model.warnings} == {each.name for each in version.models} - {"ocr"}
     assert all("models.ocr.instances.count" in warning for each in version.models for warning in each.warnings)
+
+
+def with_ocr(batch: int | None = None) -> dict[str, Any]:
+    """The local stack with ocr as the README of serving adds it, or with another largest batch."""
+    model: dict[str, Any] = {}
+    for path, value in re.findall(
+        r"^    pulumi config set --path models\.ocr\.(\S+) (\d+)$", (REPO / "serving" / "README.md").read_text(), re.MULTILINE
+    ):
+        *parents, key = path.split(".")
+        place = model
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[key] = int(value)
+    if batch is not None:
+        model["batching"]["maxBatchSize"] = batch
+    config = changed("models.magika.version", 1)
+    config["inference-platform:models"]["ocr"] = model
+    return config
+
+
+def test_the_readmes_second_model_fits_its_server_and_not_with_a_larger_batch() -> None:
+    assert loaded(with_ocr()).models["ocr"].batching.max_batch_size == 4
+    text = refusal(with_ocr(16))
+    assert "models.ocr.server.memoryMib = 1280" in text
+    assert "1568 for rows at work (memoryMibPerRow of model.yaml x batching.maxBatchSize)" in text
+
+
+def test_a_model_whose_rows_weigh_something_needs_a_largest_batch() -> None:
+    assert "models.ocr.batching.maxBatchSize = 0: model 'ocr': batching.maxBatchSize 0 lets a request have any number of rows" in refusal(with_ocr(0))
