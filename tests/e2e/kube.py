@@ -19,7 +19,7 @@ from tests.e2e.waits import wait_for
 Manifest = dict[str, Any]
 
 # Where each kind lives: group and version as in the path, and whether it has a namespace.
-CORE, APPS, BATCH, POLICY = "api/v1", "apis/apps/v1", "apis/batch/v1", "apis/policy/v1"
+CORE, APPS, BATCH, POLICY, NETWORKING = "api/v1", "apis/apps/v1", "apis/batch/v1", "apis/policy/v1", "apis/networking.k8s.io/v1"
 ISTIO = "apis/networking.istio.io/v1"
 NAMESPACED = {
     "pods": CORE,
@@ -34,6 +34,7 @@ NAMESPACED = {
     "daemonsets": APPS,
     "jobs": BATCH,
     "poddisruptionbudgets": POLICY,
+    "networkpolicies": NETWORKING,
     "virtualservices": ISTIO,
     "destinationrules": ISTIO,
     "gateways": ISTIO,

@@ -36,7 +36,8 @@ def no_server_ends(platform: Platform) -> Iterator[None]:
     before = restarts(platform)
     yield
     time.sleep(SEEN_SECONDS)
-    assert restarts(platform) == before
+    # Pods of an earlier rollout may have gone meanwhile: a server that ends keeps its pod.
+    assert all(count == before.get(pod, 0) for pod, count in restarts(platform).items())
 
 
 def over_http(platform: Platform, body: bytes) -> int:
