@@ -12,6 +12,7 @@ from pydantic import Field, ValidationError, model_validator
 from components.core.spec import Spec
 from components.errors import ManifestError
 from serving.compatibility import FrameworkSpec, Requirements
+from serving.model_quality import QualitySpec
 from serving.model_sources import FileSourceSpec
 from serving.model_steps import StepSpec
 
@@ -111,9 +112,11 @@ class SourceFileSpec(Spec):
     ] = None
 
     @model_validator(mode="after")
-    def _a_derived_file_is_known(self) -> Self:
+    def _content_is_known(self) -> Self:
         if (self.transformation == "none") != (self.derived_sha256 is None):
             raise ValueError(f"file {self.name!r}: transformation {self.transformation!r} and derivedSha256 belong together: one without the other")
+        if self.name.endswith(".py") and (self.source.kind != "file" or self.transformation != "none"):
+            raise ValueError(f"file {self.name!r}: code has a source of kind file and no transformation; copy it below model.yaml's folder")
         return self
 
 
@@ -124,15 +127,6 @@ class WheelSpec(Spec):
     version: str
 
 
-class QualitySpec(Spec):
-    """What a derived version must keep; the optimisation pipeline (serving/optimise) measures it and refuses what does not."""
-
-    reference: Annotated[int, Field(ge=1, description="The version it is derived from.")]
-    minimum_agreement: Annotated[
-        float, Field(gt=0, lt=1, description="Least share of inputs with the reference's answer, by the low end of a 95 % interval.")
-    ]
-
-
 class ModelVersionSpec(Spec):
     """One published version."""
 
@@ -141,6 +135,10 @@ class ModelVersionSpec(Spec):
     files: Annotated[tuple[SourceFileSpec, ...], Field(strict=False, description="None for an ensemble, or where the code is all.")] = ()
     steps: Annotated[tuple[StepSpec, ...], Field(strict=False, description="Of an ensemble, and of nothing else.")] = ()
     memory_mib: Annotated[int, Field(ge=0, description="Memory of one instance when loaded and busy; of an ensemble none beside its steps'.")] = 0
+    memory_mib_per_row: Annotated[int, Field(ge=0, description="What each row at work adds to memoryMib, for the largest row there can be.")] = 0
+    waiting_mib_per_row: Annotated[
+        int, Field(ge=0, description="Memory of the server for a row that waits: of a step slower than its forerunners.")
+    ] = 0
     gpu_memory_mib: Annotated[
         int | None, Field(gt=0, description="GPU memory of one instance when loaded and busy; needed to serve it with instances of kind gpu.")
     ] = None
@@ -185,6 +183,7 @@ class ModelManifest(Spec):
     check: Annotated[CheckSpec | None, Field(description="Absent only for a model that is asked as a step of an ensemble.")] = None
     load_budget_seconds: Annotated[int, Field(ge=0, description="Longest time from start to ready that is not a fault; 0 for an ensemble.")] = 0
     shared_memory_mib: Annotated[int, Field(ge=0, description="POSIX shared memory that one instance needs.")] = 0
+    shared_memory_mib_per_row: Annotated[int, Field(ge=0, description="For each row, beside the request itself: inputs and outputs.")] = 0
     python_requirements: Annotated[tuple[str, ...], Field(strict=False, description="Distributions that model.py imports.")] = ()
     versions: Annotated[tuple[ModelVersionSpec, ...], Sequence]
 

@@ -49,7 +49,11 @@ class ClusterSpec(Spec):
     namespace: Annotated[str, AfterValidator(_check_label), Field(description="Namespace of the models.")] = "inference"
     simulated_gpus: Annotated[SimulatedGpusSpec | None, Field(description="GPUs the node claims to have; local only.")] = None
     model_cache: Annotated[
-        ModelCacheSpec | None, Field(description="Folder of the nodes without a pool that keeps fetched model files; absent: none.")
+        ModelCacheSpec | None,
+        Field(
+            description="Folder that keeps fetched model files on the nodes outside every pool, which the pools' labels tell: a pool without labels "
+            "gets it too. For models without a pool; absent: none."
+        ),
     ] = None
     network: Annotated[NetworkSpec, Field(description="Who may call models past the gateway, read metrics, and what pods may reach.")] = NetworkSpec()
 

@@ -9,6 +9,7 @@ from components.core.rollout import Demand, ReplicaRange
 from components.inference.placement import PoolUse
 from components.inference.repository_manifest import CacheUse, RepositoryUse
 from components.inference.spec import NO_FOOTPRINT, LoadedModel, ModelFootprint, ModelVersion
+from serving.artefact import files_sha256, version_files
 from serving.model_config import (
     ImageVariant,
     ModelManifest,
@@ -38,7 +39,7 @@ def parts_of(manifest: ModelManifest, version: int) -> tuple[tuple[ModelManifest
 def served_versions(name: str, model: ModelSpec, variant: ImageVariant) -> tuple[ModelVersion, ...]:
     """The versions that run, the stable one first; ManifestError for one that cannot be served as configured."""
     manifest = manifest_of(name, model)
-    return tuple(_served(manifest, model, version, variant) for version in model.versions)
+    return tuple(_served(manifest, name, model, version, variant) for version in model.versions)
 
 
 def pool_use(config: StackConfig, name: str) -> PoolUse | None:
@@ -79,8 +80,8 @@ def requests_per_batch(model: ServingSpec) -> int:
     return max(1, model.batching.max_batch_size) if model.batching.has_batcher or model.sequence is not None else 1
 
 
-def _served(manifest: ModelManifest, model: ModelSpec, version: int, variant: ImageVariant) -> ModelVersion:
-    models = tuple(_loaded(part, model, part_serving(manifest, part, model), number, variant) for part, number in parts_of(manifest, version))
+def _served(manifest: ModelManifest, name: str, model: ModelSpec, version: int, variant: ImageVariant) -> ModelVersion:
+    models = tuple(_loaded(part, name, model, part_serving(manifest, part, model), number, variant) for part, number in parts_of(manifest, version))
     return ModelVersion(
         version=version,
         models=models,
@@ -89,24 +90,42 @@ def _served(manifest: ModelManifest, model: ModelSpec, version: int, variant: Im
     )
 
 
-def _loaded(manifest: ModelManifest, model: ModelSpec, serving: ServingSpec, version: int, variant: ImageVariant) -> LoadedModel:
-    """One of the models of a server; `serving` is what the stack's `model` says as far as it concerns this one."""
+def _stall_warnings(manifest: ModelManifest, name: str, serving: ServingSpec, instances: int) -> tuple[str, ...]:
+    """Triton 2.51 with one copy and no batch fetched ahead (triton-inference-server/core src/dynamic_batch_scheduler.cc, BatcherThread)."""
+    if instances != 1 or not serving.batching.has_batcher or serving.batching.fetches_ahead:
+        return ()
+    warning = (
+        f"model {manifest.name!r} has one instance, and batching.priorities or batching.queue: Triton then fetches no batch ahead and may pause "
+        f"500 ms between two batches of a burst; set models.{name}.instances.count: 2, or drop both keys"
+    )
+    return (warning,)
+
+
+def _loaded(manifest: ModelManifest, name: str, model: ModelSpec, serving: ServingSpec, version: int, variant: ImageVariant) -> LoadedModel:
+    """One of the models of a server of the stack's model `name`; `serving` is what that says as far as it concerns this one."""
+    instances = serving.instances.per_pod(model.server.cpu_limit, model.server.gpus_per_replica)
     return LoadedModel(
         name=manifest.name,
         config_pbtxt=render_config(manifest, version, serving, variant, cpu_cores=model.server.cpu_limit),
         version=version,
+        files_sha256=files_sha256(version_files(manifest, version)),
         size_bytes=sum(file.size_bytes for file in manifest.version(version).files),
         footprint=NO_FOOTPRINT
         if manifest.format == "ensemble"
         else ModelFootprint(
-            instances=serving.instances.per_pod(model.server.cpu_limit, model.server.gpus_per_replica),
+            instances=instances,
             max_batch=requests_per_batch(serving),
+            max_rows=serving.batching.max_batch_size or None,
             memory_mib=manifest.version(version).memory_mib,
+            memory_mib_per_row=manifest.version(version).memory_mib_per_row,
+            waiting_mib_per_row=manifest.version(version).waiting_mib_per_row,
             shared_memory_mib=manifest.shared_memory_mib,
+            shared_memory_mib_per_row=manifest.shared_memory_mib_per_row,
             load_budget_seconds=manifest.load_budget_seconds,
             python_backend=backend_of(manifest.name, manifest.format, variant).python,
             instances_per_gpu=serving.instances.per_card(model.server.gpus_per_replica),
             gpu_memory_mib=manifest.version(version).gpu_memory_mib,
         ),
         warmup_files=warmup_files(manifest, serving.warmup),
+        warnings=_stall_warnings(manifest, name, serving, instances),
     )

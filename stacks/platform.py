@@ -28,6 +28,7 @@ from stacks.assets import Assets
 from stacks.batch import batch_plan
 from stacks.config import StackConfig
 from stacks.front import front_settings
+from stacks.gateway import longest_request_seconds
 from stacks.models import node_caches, pool_use, repository_use, served_versions
 from stacks.network import namespace_args
 from stacks.providers import kubernetes_provider
@@ -173,7 +174,11 @@ def _caches(config: StackConfig, image: str, opts: pulumi.ResourceOptions) -> li
         ModelCache(
             cache.claim,
             ModelCacheArgs(
-                cache=cache, namespace=config.cluster.namespace, apps_image=image, pool=None if cache.pool is None else config.node_pools[cache.pool]
+                cache=cache,
+                namespace=config.cluster.namespace,
+                apps_image=image,
+                pool=None if cache.pool is None else config.node_pools[cache.pool],
+                other_pools=[config.node_pools[name] for name in sorted(config.node_pools) if name != cache.pool],
             ),
             opts,
         )
@@ -202,7 +207,7 @@ def _gateway_args(config: StackConfig, chart: ChartRef, istio: IstioAddon) -> In
         chart=chart,
         models_namespace=config.cluster.namespace,
         p99_values_ms=[model.slo.p99_ms for model in config.models.values()],
-        longest_request_seconds=max(model.server.max_request_seconds for model in config.models.values()),
+        longest_request_seconds=longest_request_seconds(config),
         request_limits={
             external_host(model.identity(name, config.cluster.namespace), model.routing, config.gateway.domain): model.routing.requests
             for name, model in config.models.items()

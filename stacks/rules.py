@@ -15,6 +15,7 @@ from stacks.rules_batch import batch_faults
 from stacks.rules_front import front_faults
 from stacks.rules_serving import model_faults
 from stacks.rules_versions import compatibility_faults
+from stacks.stores import store_faults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +28,7 @@ def stack_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
     yield from _environment_faults(config, stack)
     yield from _host_faults(config)
     yield from batch_faults(config)
+    yield from store_faults(config)
     for name, model in config.models.items():
         yield from _timeout_faults(name, model)
         yield from front_faults(config, name, model)

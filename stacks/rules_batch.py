@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from components.batch.spec import memory_mib, place_of
 from components.core.faults import Fault
 from components.errors import PlatformError
-from serving.front.tensors import file_input
+from serving.batch.storage import NO_FILES_HINT
 from serving.model_config import model_names
+from serving.tensors import file_input
 from stacks.models import manifest_of
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def _model_faults(config: StackConfig, name: str, job: BatchJobSpec) -> Iterator
     if (model.triton_name or job.model) not in model_names():
         return
     try:
-        file_input(manifest_of(job.model, model).signature)
+        file_input(manifest_of(job.model, model).signature.inputs, NO_FILES_HINT)
     except PlatformError as error:
         yield Fault(at, error.message, error.hint)
 

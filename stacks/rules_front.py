@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 from components.core.faults import Fault
 from components.errors import PlatformError
-from serving.front.tensors import file_input
+from serving.front.settings import NO_FILES_HINT
 from serving.model_config import model_names
+from serving.tensors import file_input
 from stacks.models import manifest_of
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def front_faults(config: StackConfig, name: str, model: ModelSpec) -> Iterator[F
     at: tuple[str, ...] = ("models", name, "front")
     if (model.triton_name or name) in model_names():
         try:
-            file_input(manifest_of(name, model).signature)
+            file_input(manifest_of(name, model).signature.inputs, NO_FILES_HINT)
         except PlatformError as error:
             yield Fault(at, error.message, error.hint)
     front, route = model.front.timeout_seconds, model.routing.timeout_seconds

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from components.core.faults import Fault
+from serving.artefact import artefact_sha256
 from serving.compatibility import provided_by, unmet
-from serving.registry.artefact import artefact_sha256
 from serving.registry.errors import COMMAND
 from serving.registry.record import State
 from stacks.models import manifest_of, parts_of
@@ -85,8 +85,12 @@ def _record_faults(
 
 def _artefact_faults(record: VersionRecord, served: str, key: tuple[str, ...]) -> Iterator[Fault]:
     if record.artefact_sha256 != served:
-        reason = f"version {record.version} is registered with artefact {record.artefact_sha256[:12]}, and model.yaml has {served[:12]}"
-        yield Fault(key, reason, "a published version is immutable: take model.yaml back to what was registered, or publish a new version")
+        reason = f"version {record.version} is registered with artefact {record.artefact_sha256[:12]}, and model.yaml with its code has {served[:12]}"
+        way = (
+            "a published version is immutable: take model.yaml and the code beside it back to what was registered, or publish a new version; "
+            "a registry that an earlier release filled has hashes of less: delete the entry in MLflow and register the version again"
+        )
+        yield Fault(key, reason, way)
 
 
 def _way(command: str, registered: RegisteredModel, version: int) -> str:

@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,12 @@ def record(version: int = 1, **fields) -> VersionRecord:
 
 def published(version: int, **fields) -> VersionRecord:
     """The record of a version as model.yaml has it."""
-    return record_of_manifest(model_manifest(MODEL), version).model_copy(update=fields)
+    return _published(version).model_copy(update=fields)
+
+
+@cache
+def _published(version: int) -> VersionRecord:
+    return record_of_manifest(model_manifest(MODEL), version)
 
 
 def view_of(*records: VersionRecord, **aliases: int) -> RegistryView:

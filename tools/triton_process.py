@@ -177,10 +177,14 @@ class TritonProcess:
         """End the server as the kubelet does, with SIGTERM: requests in flight finish. Returns its exit code; TritonError when it does not end."""
         if self.returncode is None:
             os.kill(self.pid, signal.SIGTERM)
+        return self.wait_ended(STOP_SECONDS)
+
+    def wait_ended(self, seconds: float) -> int:
+        """Wait until the server ends by itself, and return its exit code; TritonError when it has not in `seconds`."""
         try:
-            return self._started.wait(STOP_SECONDS)
+            return self._started.wait(seconds)
         except subprocess.TimeoutExpired:
-            raise TritonError(f"tritonserver goes on {STOP_SECONDS} s after SIGTERM:\n{self.log_tail()}", f"the whole log: {self.log}") from None
+            raise TritonError(f"tritonserver goes on after {seconds:g} s:\n{self.log_tail()}", f"the whole log: {self.log}") from None
 
     def kill(self) -> None:
         """End the server at once, and with it everything in its namespaces; nothing happens when it has ended."""

@@ -17,8 +17,11 @@ SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
 INPUT_PATH, OUTPUT_PATH = "/input", "/output"
 # From the end of the longest request until its answer is stored and the lock let go.
 STOP_MARGIN_SECONDS = 30
-# Exit codes of serving.batch that another try does not change: refused, a wrong command line, items that have an error for a record.
-FINAL_EXIT_CODES = [1, 2, 3]
+# How long a server may refuse everybody until a pod gives up; at least two requests that time out.
+OUTAGE_SECONDS = 600
+# Exit codes of serving.batch that another try does not change: a wrong command line, items that have an error for a record, refused. Not among them:
+# 1, with which Python itself ends a program that crashed, and what waits for a server, a store or another client.
+FINAL_EXIT_CODES = [2, 3, 6]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,7 +66,7 @@ def build_job(plan: BatchJobPlan, image: str) -> dict[str, Any]:
 
 
 def _spec(plan: BatchJobPlan, image: str) -> dict[str, Any]:
-    """A pod that was evicted does not count as failed, one without a server or behind a lock is tried again, and the next one waits for its end."""
+    """A pod that was evicted does not count as failed, one without a server or store, or behind a lock, is tried again, and the next one waits for its end."""
     spec = plan.spec
     return {
         "completionMode": "Indexed",
@@ -122,6 +125,7 @@ def build_arguments(plan: BatchJobPlan) -> list[str]:
         "max-batch": plan.max_batch,
         "priority": plan.priority,
         "timeout-seconds": plan.timeout_seconds,
+        "outage-seconds": max(OUTAGE_SECONDS, 2 * plan.timeout_seconds),
         "shard": f"/{spec.shards}",
         "in-flight": spec.in_flight,
         "batch-mib": plan.max_request_mib,

@@ -39,7 +39,8 @@ class BatchJobSpec(Spec):
     input: PlaceSpec
     output: PlaceSpec
     object_store: Annotated[
-        ObjectStoreAccessSpec | None, Field(description="Of the places of kind objectStore; absent: AWS with the node's role.")
+        ObjectStoreAccessSpec | None,
+        Field(description="Of the places of kind objectStore; absent: AWS with the role of EKS Pod Identity or of the node."),
     ] = None
     shards: Annotated[int, Field(ge=1, le=1_000, description="Parts the inputs are divided into, one pod each; an output keeps the number.")] = 1
     parallelism: Annotated[int, Field(ge=1, le=1_000, description="Pods at a time, at most one for each shard.")] = 1

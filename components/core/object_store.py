@@ -15,7 +15,7 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": False, "AWS_SECRET_ACCESS_KEY": False, "AWS_
 
 
 class ObjectStoreAccessSpec(Spec):
-    """Credentials are no part of the stack file: the service account's role, or a Secret."""
+    """Credentials are no part of the stack file: the service account's role, a Secret, or neither for the role of EKS Pod Identity or of the node."""
 
     endpoint: Annotated[
         str | None, Field(pattern=r"^https?://[^\s/@]+/?$", description="Address of the store, without credentials; absent: AWS.")

@@ -22,17 +22,17 @@ class FrontSpec(FrontLimitsSpec):
 
     @property
     def body_memory_mib(self) -> int:
-        """Bodies that may be held at once; a request that would exceed them is answered 429."""
+        """Bodies that may be held at once, half of it by batches; a request that would exceed them is answered 429."""
         return (self.memory_mib - BASE_MIB) // COPIES
 
     @model_validator(mode="after")
     def _limits_are_in_order(self) -> Self:
         if self.cpu_request > self.cpu_limit:
             raise ValueError(f"cpuRequest {self.cpu_request:g} is above cpuLimit {self.cpu_limit:g}")
-        if self.body_memory_mib < self.max_request_mib:
-            least = BASE_MIB + COPIES * self.max_request_mib
+        if self.body_memory_mib < 2 * self.max_request_mib:
+            least = BASE_MIB + COPIES * 2 * self.max_request_mib
             raise ValueError(
-                f"memoryMib {self.memory_mib} cannot hold one request of maxRequestMib {self.max_request_mib}: the process takes {BASE_MIB} MiB and a "
-                f"body is held {COPIES} times; set memoryMib to at least {least}, or lower maxRequestMib"
+                f"memoryMib {self.memory_mib} cannot hold an item of a batch beside a request, of maxRequestMib {self.max_request_mib} each: the process "
+                f"takes {BASE_MIB} MiB and a body is held {COPIES} times; set memoryMib to at least {least}, or lower maxRequestMib"
             )
         return self

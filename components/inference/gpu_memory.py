@@ -26,15 +26,14 @@ def check_gpu_memory(model: str, server: ServerSpec, pool: PoolUse | None, footp
             hint="publish the version with gpuMemoryMib, as nvidia-smi shows it under load, or set instances.kind: cpu",
             keys=("instances", "kind"),
         )
-    needed = sum(footprint.instances_per_gpu * (footprint.gpu_memory_mib or 0) for footprint in on_gpu) + (server.cuda_memory_pool_mib or 0)
+    needed = sum(footprint.instances_per_gpu * (footprint.gpu_memory_mib or 0) for footprint in on_gpu) + server.cuda_pool_mib
     slot = slot_memory_mib(pool.spec, server.mig_profile)
     usable = slot * USABLE_PERCENT // 100
     if needed > usable:
         instances = sum(footprint.instances_per_gpu for footprint in on_gpu)
-        beside = f" and cudaMemoryPoolMib {server.cuda_memory_pool_mib}" if server.cuda_memory_pool_mib else ""
         raise ManifestError(
-            f"model {model!r}: {instances} instances per GPU{beside} take {needed} MiB of GPU memory, and {USABLE_PERCENT} % of a slot of node pool "
-            f"{pool.name!r} ({slot} MiB) are {usable} MiB",
-            hint="lower instances.count, or choose a pool with larger cards or fewer slots per card",
+            f"model {model!r}: {instances} instances per GPU and {server.cuda_pool_mib} MiB for server.cudaMemoryPoolMib take {needed} MiB of GPU "
+            f"memory, and {USABLE_PERCENT} % of a slot of node pool {pool.name!r} ({slot} MiB) are {usable} MiB",
+            hint="lower instances.count or server.cudaMemoryPoolMib, or choose a pool with larger cards or fewer slots per card",
             keys=COUNT,
         )

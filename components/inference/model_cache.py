@@ -1,5 +1,6 @@
 """ModelCache: a folder of each node that keeps fetched model files."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pulumi
@@ -14,12 +15,13 @@ from components.inference.model_cache_manifest import AWAIT_TIMEOUT_SECONDS, bui
 
 @dataclass(frozen=True, kw_only=True)
 class ModelCacheArgs:
-    """The cache, the namespace of the models, the pool whose nodes have it (None: nodes without one), and the image of the apps."""
+    """The cache, the namespace of the models, the image of the apps, and the pool whose nodes have it; None: nodes in none of `other_pools`."""
 
     cache: NodeCache
     namespace: str
     apps_image: pulumi.Input[str]
     pool: GpuNodePoolSpec | None = None
+    other_pools: Sequence[GpuNodePoolSpec] = ()
 
 
 class ModelCache(PlatformComponent):
@@ -39,7 +41,7 @@ class ModelCache(PlatformComponent):
         timeout = f"{AWAIT_TIMEOUT_SECONDS}s"
         DaemonSet(
             f"{name}-folder",
-            **build_cache_daemon(args.cache, args.namespace, args.pool, args.apps_image),
+            **build_cache_daemon(args.cache, args.namespace, args.pool, args.apps_image, args.other_pools),
             opts=self.child_opts(custom_timeouts=pulumi.CustomTimeouts(create=timeout, update=timeout)),
         )
         self.claim = claim.id.apply(lambda _: args.cache.claim)

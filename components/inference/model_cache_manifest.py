@@ -5,6 +5,8 @@ node affinity is that folder on whatever node the pod runs; a DaemonSet outside 
 makes it for root and sets no group on host paths.
 """
 
+from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 from components import labels
@@ -47,8 +49,13 @@ def build_cache_claim(cache: NodeCache, namespace: str) -> dict[str, Any]:
     }
 
 
-def build_cache_daemon(cache: NodeCache, namespace: str, pool: GpuNodePoolSpec | None, image: Any) -> dict[str, Any]:
-    """DaemonSet that gives the folder to the models' user on every node of the pool. `image` may be unresolved."""
+def build_cache_daemon(
+    cache: NodeCache, namespace: str, pool: GpuNodePoolSpec | None, image: Any, other_pools: Sequence[GpuNodePoolSpec] = ()
+) -> dict[str, Any]:
+    """DaemonSet that gives the folder to the models' user on every node of the pool. `image` may be unresolved.
+
+    Without a pool: on every node that is in none of `other_pools`, as far as their labels tell.
+    """
     name = cache.volume(namespace)
     own_labels = {**labels.common("model-cache"), labels.NAME: name}
     pod: dict[str, Any] = {
@@ -58,26 +65,13 @@ def build_cache_daemon(cache: NodeCache, namespace: str, pool: GpuNodePoolSpec |
         "tolerations": [{"operator": "Exists"}],
         "terminationGracePeriodSeconds": 5,
         "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [
-            {
-                "name": "prepare",
-                "image": image,
-                "args": ["serving.repository", "prepare", FOLDER, "--user", str(USER_ID), "--group", str(GROUP_ID), "--stay"],
-                "resources": {"requests": {"cpu": "5m", "memory": "48Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}},
-                # Root, because the kubelet makes the folder for root; of root's powers only that of giving it away.
-                "securityContext": {
-                    "runAsUser": 0,
-                    "allowPrivilegeEscalation": False,
-                    "readOnlyRootFilesystem": True,
-                    "capabilities": {"drop": ["ALL"], "add": ["CHOWN"]},
-                },
-                "volumeMounts": [{"name": "cache", "mountPath": FOLDER}],
-            }
-        ],
+        "containers": [_preparing(image)],
         "volumes": [{"name": "cache", "hostPath": {"path": cache.spec.path, "type": "DirectoryOrCreate"}}],
     }
     if pool is not None and pool.labels:
         pod["nodeSelector"] = dict(pool.labels)
+    if pool is None and (terms := _outside(other_pools)):
+        pod["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
     return {
         "metadata": {"name": name, "namespace": DAEMON_NAMESPACE, "labels": own_labels},
         "spec": {
@@ -86,3 +80,30 @@ def build_cache_daemon(cache: NodeCache, namespace: str, pool: GpuNodePoolSpec |
             "template": {"metadata": {"labels": own_labels}, "spec": pod},
         },
     }
+
+
+def _preparing(image: Any) -> dict[str, Any]:
+    return {
+        "name": "prepare",
+        "image": image,
+        "args": ["serving.repository", "prepare", FOLDER, "--user", str(USER_ID), "--group", str(GROUP_ID), "--stay"],
+        "resources": {"requests": {"cpu": "5m", "memory": "48Mi"}, "limits": {"cpu": "200m", "memory": "64Mi"}},
+        # Root, because the kubelet makes the folder for root; of root's powers only that of giving it away.
+        "securityContext": {
+            "runAsUser": 0,
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"], "add": ["CHOWN"]},
+        },
+        "volumeMounts": [{"name": "cache", "mountPath": FOLDER}],
+    }
+
+
+def _outside(pools: Sequence[GpuNodePoolSpec]) -> list[dict[str, Any]]:
+    """Node selector terms for the nodes of no pool. A node of a pool has all of its labels, so it is outside when one is absent or has another value.
+
+    Terms are alternatives and the expressions of one hold together (Kubernetes documentation, "Node affinity"), so there is a term for each choice of one
+    label per pool; NotIn holds for a node without the label too. A pool without labels cannot be told from other nodes.
+    """
+    choices = product(*(sorted(pool.labels.items()) for pool in pools if pool.labels))
+    return [{"matchExpressions": [{"key": key, "operator": "NotIn", "values": [value]} for key, value in choice]} for choice in choices if choice]

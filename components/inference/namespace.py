@@ -9,7 +9,7 @@ from pulumi_kubernetes.networking.v1 import NetworkPolicy
 
 from components.base import PlatformComponent
 from components.inference.namespace_manifest import build_default_account, build_namespace
-from components.inference.network_manifest import GatewayPods, StoreUser, build_network_policies
+from components.inference.network_manifest import GatewayPods, RoleUser, StoreUser, build_network_policies
 from components.inference.network_spec import NetworkSpec
 
 NO_EXCEPTIONS = NetworkSpec()
@@ -23,6 +23,7 @@ class ModelsNamespaceArgs:
     gateway: GatewayPods
     network: NetworkSpec = NO_EXCEPTIONS
     stores: Sequence[StoreUser] = ()
+    roles: Sequence[RoleUser] = ()
 
 
 class ModelsNamespace(PlatformComponent):
@@ -47,7 +48,7 @@ class ModelsNamespace(PlatformComponent):
             # It goes with its namespace; deleted by itself, Kubernetes would make it anew at once, and Pulumi wait in vain for it to be gone.
             opts=self.child_opts(depends_on=[made], retain_on_delete=True),
         )
-        for policy in build_network_policies(args.namespace, args.gateway, args.network, args.stores):
+        for policy in build_network_policies(args.namespace, args.gateway, args.network, args.stores, args.roles):
             # Before any pod, which waits for this component.
             role = policy["metadata"]["name"]
             NetworkPolicy(f"{name}-network-{role}", metadata=policy["metadata"], spec=policy["spec"], opts=self.child_opts(depends_on=[made]))

@@ -43,5 +43,10 @@ class NetworkSpec(Spec):
     ] = ()
     metrics_from: Annotated[tuple[PeerSpec, ...], Field(strict=False, description="Who may read metrics, such as Prometheus.")] = ()
     destinations: Annotated[
-        tuple[DestinationSpec, ...], Field(strict=False, description="Where pods of the namespace may connect to, such as an object store.")
+        tuple[DestinationSpec, ...],
+        Field(
+            strict=False,
+            description="Where pods of the namespace may connect to, in place of any address at the ports of their object stores; with a role by annotation "
+            "also AWS STS, port 443.",
+        ),
     ] = ()

@@ -50,6 +50,12 @@ class VersionPlan:
         return {f"{model.name}/{name}": data for model in self.models for name, data in model.warmup_files.items()}
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know before the version is rolled out."""
+        surge = self.placement.surge.warning
+        return (*((surge,) if surge else ()), *(warning for model in self.models for warning in model.warnings))
+
+    @property
     def config_map(self) -> str:
         """Named after the content, so that a change makes a new object and rolls the pods, and equal text changes nothing (pulumi/pulumi#2167)."""
         content = {**self.configs, **{key: data.hex() for key, data in self.warmup_files.items()}}

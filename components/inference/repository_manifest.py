@@ -61,11 +61,14 @@ def volume_mib(models: tuple[LoadedModel, ...]) -> int:
 
 
 def build_init_containers(use: RepositoryUse, models: tuple[LoadedModel, ...], image: Any) -> list[dict[str, Any]]:
-    """The init step: none for models in the image. A wrong file ends it, so the rollout fails and the pods that serve stay."""
+    """The init step: none for models in the image. A wrong file ends it, so the rollout fails and the pods that serve stay.
+
+    It is told what each version must be: a store that only agrees with itself is refused.
+    """
     spec = use.spec
     if isinstance(spec, ImageRepositorySpec):
         return []
-    versions = [f"{model.name}/{model.version}" for model in models]
+    versions = [f"{model.name}/{model.version}@sha256:{model.files_sha256}" for model in models]
     requests = {"cpu": CPU_REQUEST, "memory": f"{MEMORY_MIB}Mi"}
     if isinstance(spec, VolumeRepositorySpec):
         arguments = ["verify", MOUNT_PATH, *versions]

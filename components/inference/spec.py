@@ -13,6 +13,10 @@ from components.core.spec import Spec
 MIN_PRE_STOP_SECONDS = 5
 # 32 TiB, more than the largest machine of any cloud: beyond lies a slip of the hand.
 MAX_MEMORY_MIB = 32 * 1024 * 1024
+# What Triton 2.51 takes on a server with GPUs unless told otherwise (triton-inference-server/server src/command_line_parser.h and the help texts of
+# --pinned-memory-pool-byte-size and --cuda-memory-pool-byte-size in command_line_parser.cc).
+PINNED_MEMORY_MIB = 256
+CUDA_MEMORY_POOL_MIB = 64
 
 
 class ServerSpec(Spec):
@@ -58,6 +62,20 @@ class ServerSpec(Spec):
     ] = None
     log_verbose: Annotated[int, Field(ge=0, le=9, description="Verbosity of the server's log.")] = 0
 
+    @property
+    def pinned_pool_mib(self) -> int:
+        """Pinned memory that the server takes of its container; none without GPUs."""
+        if self.gpus_per_replica == 0:
+            return 0
+        return PINNED_MEMORY_MIB if self.pinned_memory_mib is None else self.pinned_memory_mib
+
+    @property
+    def cuda_pool_mib(self) -> int:
+        """What the server's pool takes of each GPU; none without GPUs."""
+        if self.gpus_per_replica == 0:
+            return 0
+        return CUDA_MEMORY_POOL_MIB if self.cuda_memory_pool_mib is None else self.cuda_memory_pool_mib
+
     @model_validator(mode="after")
     def _limits_are_in_order(self) -> Self:
         if self.cpu_request > self.cpu_limit:
@@ -92,6 +110,12 @@ class ModelFootprint:
     load_budget_seconds: int
     max_batch: int = 1
     """Requests that an instance runs at once; several inputs of one request count once."""
+    max_rows: int | None = 1
+    """Rows that an instance runs at once, of one request or of several; None: a request may have any number."""
+    memory_mib_per_row: int = 0
+    shared_memory_mib_per_row: int = 0
+    waiting_mib_per_row: int = 0
+    """What the server keeps of a row that waits for this model, beside the request itself."""
     python_backend: str | None
     """Name of the backend when it is written in Python, and so passes tensors through shared memory."""
     instances_per_gpu: int = 0
@@ -113,9 +137,13 @@ class LoadedModel:
     config_pbtxt: str
     size_bytes: int
     """Of its files together, as published."""
+    files_sha256: str
+    """Hash of its files, as serving/artefact.py makes it: what a store or a volume must hold under this number."""
     footprint: ModelFootprint
     warmup_files: Mapping[str, bytes] = field(default_factory=dict)
     """What its config.pbtxt warms it up with, by file name."""
+    warnings: tuple[str, ...] = ()
+    """What works, and yet is hardly meant; with the way out."""
 
 
 @dataclass(frozen=True, kw_only=True)

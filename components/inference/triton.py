@@ -84,8 +84,8 @@ class TritonServer(PlatformComponent):
 
     def _serve(self, name: str, plan: VersionPlan, version: VersionArgs, account: ServiceAccount) -> Deployment:
         role = f"{name}-v{plan.version}"
-        if plan.placement.surge.warning:
-            pulumi.log.warn(f"{plan.deployment}: {plan.placement.surge.warning}", self)
+        for warning in plan.warnings:
+            pulumi.log.warn(f"{plan.deployment}: {warning}", self)
         manifest = build_config_map(plan)
         config = ConfigMap(
             f"{role}-config",

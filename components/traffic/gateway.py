@@ -19,7 +19,7 @@ from components.traffic.spec import GatewaySpec
 @dataclass(frozen=True, kw_only=True)
 class IngressGatewayArgs:
     """`chart` is Istio's gateway chart; `p99_values_ms` are the latency objectives of all models, in milliseconds, and
-    `longest_request_seconds` is what the longest request of any of them may take; `request_limits` are by external host.
+    `longest_request_seconds` is the longest time that a route gives a request; `request_limits` are by external host.
 
     `after` is made first: Istio's control plane, which turns the chart's pods into gateways and admits the Gateway object.
     """

@@ -45,6 +45,7 @@ def build_gateway_values(spec: GatewaySpec, p99_values_ms: Sequence[float], long
     """Values of the gateway chart; the p99 objectives of all models become edges of the latency histogram's buckets.
 
     A gateway pod that stops finishes what is under way like a server does: Istio's default ends it after 5 s, in the middle of longer requests.
+    What has no time limit, a front's batch, it cuts off when the longest request would have ended.
     """
     drain = longest_request_seconds + DRAIN_MARGIN_SECONDS
     return {

@@ -14,7 +14,7 @@ from enum import IntEnum
 from components.errors import PlatformError
 from serving.batch.arguments import parse
 from serving.batch.asking import Asker, Backoff
-from serving.batch.errors import LockError, OutageError
+from serving.batch.errors import LockError, OutageError, StoreOutageError
 from serving.batch.inputs import Changed, Shard, fix_settings, open_items
 from serving.batch.ledger import read_ledger
 from serving.batch.model import Model, Wanted, connected_model
@@ -26,17 +26,28 @@ from serving.batch.verdict import check, merged
 
 
 class Exit(IntEnum):
-    """Exit codes; argparse has 2, and a process that a signal stopped has 128 and its number."""
+    """Exit codes; 1 is Python's own for a crash, argparse has 2, and a process that a signal stopped has 128 and its number."""
 
     DONE = 0
-    REFUSED = 1
     ITEMS_FAILED = 3
     NO_SERVER = 4
     IN_USE = 5
+    REFUSED = 6
+    NO_STORE = 7
+
+
+# By kind of error; any other PlatformError is REFUSED.
+LATER: dict[type[PlatformError], Exit] = {OutageError: Exit.NO_SERVER, LockError: Exit.IN_USE, StoreOutageError: Exit.NO_STORE}
 
 
 def say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
+
+
+def show(text: str) -> None:
+    """To standard output, which unlike standard error refuses what its encoding lacks: a file name need not be text."""
+    encoding = sys.stdout.encoding or "utf-8"
+    print(text.encode(encoding, "backslashreplace").decode(encoding))
 
 
 async def run(arguments: argparse.Namespace) -> int:
@@ -99,7 +110,7 @@ def verify(arguments: argparse.Namespace) -> int:
     """Exit code of `check`."""
     source, output = input_and_output(arguments.input, arguments.output, arguments.endpoint_url)
     verdict = check(source.items(), output)
-    print(verdict)
+    show(str(verdict))
     return Exit.DONE if verdict.complete else Exit.REFUSED
 
 
@@ -127,7 +138,7 @@ def main(words: Sequence[str] | None = None) -> int:
                 return merge(arguments)
     except PlatformError as error:
         say(f"error: {error}")
-        return next((code for kind, code in ((OutageError, Exit.NO_SERVER), (LockError, Exit.IN_USE)) if isinstance(error, kind)), Exit.REFUSED)
+        return LATER.get(type(error), Exit.REFUSED)
 
 
 if __name__ == "__main__":

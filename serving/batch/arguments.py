@@ -9,6 +9,7 @@ from serving.batch.inputs import Changed, Shard
 
 # Set by Kubernetes in the pods of a Job with completionMode Indexed.
 INDEX_VARIABLE = "JOB_COMPLETION_INDEX"
+OUTAGE_SECONDS = 600
 
 
 def parse(words: Sequence[str] | None, description: str | None) -> argparse.Namespace:
@@ -23,7 +24,13 @@ def parse(words: Sequence[str] | None, description: str | None) -> argparse.Name
     merge = commands.add_parser("merge", help="verify, then write all records into one file, ordered by id")
     _add_places(merge)
     merge.add_argument("--to", required=True, help="file or s3://bucket/key to write")
-    return parser.parse_args(words)
+    arguments = parser.parse_args(words)
+    if arguments.command == "run" and arguments.timeout_seconds >= arguments.outage_seconds:
+        run.error(
+            f"--timeout-seconds {arguments.timeout_seconds} is not below --outage-seconds {arguments.outage_seconds}: "
+            "one request that times out would count as an outage; lower it, or raise the other"
+        )
+    return arguments
 
 
 def _add_places(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +49,9 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-batch", type=between(1, 4096), help="items in a request (default: the model's max_batch_size)")
     parser.add_argument("--priority", type=between(0, 1000), help="priority level (default: the model's lowest; 0: its default level)")
     parser.add_argument("--timeout-seconds", type=between(1, 3600), default=60, help="for one request")
-    parser.add_argument("--outage-seconds", type=between(1, 86_400), default=600, help="without any answer, then the run ends with code 4")
+    parser.add_argument(
+        "--outage-seconds", type=between(1, 86_400), default=OUTAGE_SECONDS, help="refusals alone for so long end the run with code 4"
+    )
 
 
 def _add_bounds(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from serving.batch.errors import OutageError
-from serving.batch.model import TRANSIENT, Answer, RefusedError
+from serving.batch.model import Answer, RefusedError
 from serving.batch.records import Record
 from serving.batch.storage import Item
 
@@ -33,7 +33,7 @@ class StoppedError(Exception):
 class Backoff:
     """Waits double from `first_seconds` to `longest_seconds`, each drawn between 0 and that (full jitter), so that clients do not return together.
 
-    After `attempts` refusals in a row a batch is suspected, if the server answers others; when it has answered nobody for `outage_seconds`, the run ends.
+    After `attempts` refusals in a row a batch is suspected, if the server answers others; when it has refused everybody for `outage_seconds`, the run ends.
     """
 
     first_seconds: float = 0.5
@@ -47,12 +47,12 @@ class Backoff:
 
 
 class Asker:
-    """One for a run: it knows when the server last answered anybody."""
+    """One for a run: it knows since when the server has refused everybody."""
 
     def __init__(self, model: Asked, backoff: Backoff, *, seed: int | None = None, sleep: Sleep = asyncio.sleep) -> None:
         self._model, self._backoff, self._sleep = model, backoff, sleep
         self._random = random.Random(seed)  # noqa: S311  (spreads waits, no secret)
-        self._answered = time.monotonic()
+        self._refused_since: float | None = None
         self._good: bytes | None = None
         self.stopping = asyncio.Event()
 
@@ -90,7 +90,7 @@ class Asker:
             try:
                 return await self._once(contents)
             except RefusedError as refusal:
-                if refusal.code not in TRANSIENT:
+                if not refusal.transient:
                     raise
                 attempt += 1
                 await self._wait(attempt, refusal)
@@ -98,8 +98,16 @@ class Asker:
                     raise
 
     async def _once(self, contents: Sequence[bytes]) -> Answer:
-        answer = await self._model.ask(contents)
-        self._answered = time.monotonic()
+        """The answer. The clock of an outage starts at the first refusal, not at the last answer: between those, nobody may have asked."""
+        try:
+            answer = await self._model.ask(contents)
+        except RefusedError as refusal:
+            if not refusal.transient:
+                self._refused_since = None
+            elif self._refused_since is None:
+                self._refused_since = time.monotonic()
+            raise
+        self._refused_since = None
         return answer
 
     async def _answers_others(self) -> bool:
@@ -115,10 +123,10 @@ class Asker:
     async def _wait(self, attempt: int, refusal: RefusedError) -> None:
         """Back off, and on until the model is ready."""
         while True:
-            silent = time.monotonic() - self._answered
+            silent = 0.0 if self._refused_since is None else time.monotonic() - self._refused_since
             if silent > self._backoff.outage_seconds:
                 raise OutageError(
-                    f"no answer for {silent:.0f} s; the last refusal: {refusal.code} {refusal.message}"[:MESSAGE_MAX],
+                    f"the server refuses everybody for {silent:.0f} s; the last refusal: {refusal.code} {refusal.message}"[:MESSAGE_MAX],
                     hint="once the server answers, run the same command again: it goes on from what is stored",
                 )
             if self.stopping.is_set():

@@ -1,18 +1,27 @@
 """A directory as a place of inputs or answers."""
 
+import errno
 import fcntl
 import os
 import socket
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import TextIO
 
-from serving.batch.errors import BatchError, LockError, ReadError
-from serving.batch.storage import LOCK, PARTIAL, Item
+from serving.batch.errors import BatchError, LockError, ReadError, StoreOutageError
+from serving.batch.storage import LOCK, PARTIAL, SCHEME, Item
 
 # Fingerprint of what has no state.
 UNREADABLE = "unreadable"
+# Of a disk that is full or a volume whose server is away; the others stay until somebody changes something.
+TRANSIENT = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.ENOTCONN, errno.ECONNREFUSED, errno.ECONNRESET}
+    | {errno.EHOSTDOWN, errno.EHOSTUNREACH, errno.ENETUNREACH, errno.EAGAIN, errno.EINTR, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+)
+# Of link(2) on a file system that has none, such as SMB or a bucket that is mounted.
+NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS})
 
 
 class DirectoryStorage:
@@ -33,7 +42,7 @@ class DirectoryStorage:
         try:
             return sorted(self._items(), key=lambda item: item.id)
         except OSError as error:
-            raise BatchError(f"{error.filename}: {error.strerror}", hint="make the directory readable for this user") from error
+            raise _fault(f"{error.filename}", error, "make the directory readable for this user") from error
 
     def _items(self) -> Iterator[Item]:
         for folder, _, files in os.walk(self.root, onerror=_raise):
@@ -56,6 +65,9 @@ class DirectoryStorage:
                 # After reading: a writer at work meanwhile has changed size or time.
                 state = _state(os.fstat(stream.fileno()))
         except OSError as error:
+            # EIO may be one bad block, which stops nothing else.
+            if error.errno in TRANSIENT - {errno.EIO}:
+                raise _fault(f"{self.root / item.id} cannot be read", error, "") from error
             raise ReadError(f"cannot be read: {error.strerror}") from error
         if state != (item.size, item.fingerprint) or len(content) != item.size:
             raise ReadError("changed after it was listed")
@@ -67,6 +79,13 @@ class DirectoryStorage:
                 target.hardlink_to(partial)
             except FileExistsError:
                 return target.read_bytes() == content
+            except OSError as error:
+                if error.errno not in NO_LINKS:
+                    raise
+                raise BatchError(
+                    f"{target.parent} lies on a file system without hard links: two clients could write the same part",
+                    hint=f"name an output on another volume (a disk, NFS), or {SCHEME}bucket/prefix",
+                ) from error
             _sync_directory(target.parent)
             return True
 
@@ -88,9 +107,7 @@ class DirectoryStorage:
                 os.fsync(stream.fileno())
             yield partial, target
         except OSError as error:
-            raise BatchError(
-                f"{target} cannot be written: {error.strerror}", hint="free space or correct the permissions, then run the same command again"
-            ) from error
+            raise _fault(f"{target} cannot be written", error, "correct the permissions, then run the same command again") from error
         finally:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
@@ -99,25 +116,28 @@ class DirectoryStorage:
     def lock(self) -> Iterator["_DirectoryLock"]:
         """flock: the kernel lets go of it however the process ends."""
         path = self.root / LOCK
-        try:
-            self.root.mkdir(parents=True, exist_ok=True)
-            stream = path.open("a+", encoding="utf-8")
-        except OSError as error:
-            raise BatchError(f"{path} cannot be written: {error.strerror}", hint="name an output directory that this user may write") from error
-        with stream:
+        with ExitStack() as stack:
             try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise LockError(
-                    f"{self.root} is being written by {path.read_text(encoding='utf-8') or 'another client'}",
-                    hint="let it end or stop it (SIGTERM); a killed client leaves no lock behind",
-                ) from None
-            stream.truncate(0)
-            stream.write(f"process {os.getpid()} on {socket.gethostname()}")
-            stream.flush()
-            for leftover in self.root.glob(f".*{PARTIAL}"):
-                leftover.unlink(missing_ok=True)
+                self.root.mkdir(parents=True, exist_ok=True)
+                stream = stack.enter_context(path.open("a+", encoding="utf-8"))
+                self._take(stream, path)
+                for leftover in self.root.glob(f".*{PARTIAL}"):
+                    leftover.unlink(missing_ok=True)
+            except OSError as error:
+                raise _fault(f"{path} cannot be written or locked", error, "name an output directory that this user may write") from error
             yield _DirectoryLock()
+
+    def _take(self, stream: TextIO, path: Path) -> None:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise LockError(
+                f"{self.root} is being written by {path.read_text(encoding='utf-8') or 'another client'}",
+                hint="let it end or stop it (SIGTERM); a killed client leaves no lock behind",
+            ) from None
+        stream.truncate(0)
+        stream.write(f"process {os.getpid()} on {socket.gethostname()}")
+        stream.flush()
 
 
 class _DirectoryLock:
@@ -127,6 +147,16 @@ class _DirectoryLock:
 
 def _state(found: os.stat_result) -> tuple[int, str]:
     return found.st_size, f"{found.st_size}-{found.st_mtime_ns}"
+
+
+def _fault(what: str, error: OSError, hint: str) -> BatchError:
+    """What a person can do about it: `hint`, or wait, or make room."""
+    message = f"{what}: {error.strerror}"
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return StoreOutageError(message, hint="free space, then run the same command again")
+    if error.errno in TRANSIENT:
+        return StoreOutageError(message, hint="once the volume works, run the same command again")
+    return BatchError(message, hint=hint)
 
 
 def _raise(error: OSError) -> None:

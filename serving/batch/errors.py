@@ -2,7 +2,8 @@
 
 BatchError              something a person can act on; nothing answered so far is lost
 ├── LockError           another client writes to the same output
-└── OutageError         the model server answers nothing for too long
+├── OutageError         the model server answers nothing for too long
+└── StoreOutageError    the place of inputs or answers does not work at the moment
 ReadError               one input cannot be read as it was listed; recorded for that item, the rest goes on
 """
 
@@ -19,6 +20,10 @@ class LockError(BatchError):
 
 class OutageError(BatchError):
     """The server answers nothing; the same command goes on later."""
+
+
+class StoreOutageError(BatchError):
+    """A connection that broke, a store that is busy, a disk that is full: the same command goes on later."""
 
 
 class ReadError(Exception):

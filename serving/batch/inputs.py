@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from serving.batch.errors import BatchError
+from serving.batch.errors import BatchError, ReadError
 from serving.batch.ledger import Entry, Ledger
 from serving.batch.storage import Item, Storage, shard_of
 
@@ -57,7 +57,12 @@ def read_settings(output: Storage) -> dict[str, object]:
     found = [item for item in output.items() if item.id == SETTINGS]
     if not found:
         raise BatchError(f"{output} holds no batch output: {SETTINGS} is missing", hint="name the output of `serving.batch run`")
-    settings: dict[str, object] = json.loads(output.read(found[0]))
+    try:
+        settings = json.loads(output.read(found[0]))
+    except (ValueError, ReadError) as error:
+        raise BatchError(f"{output}: {SETTINGS} cannot be read: {error}", hint=f"restore {SETTINGS}, or name another output") from error
+    if not isinstance(settings, dict):
+        raise BatchError(f"{output}: {SETTINGS} holds no settings", hint=f"restore {SETTINGS}, or name another output")
     return settings
 
 

@@ -5,12 +5,15 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from tritonclient.grpc.aio import InferenceServerClient, InferInput, InferRequestedOutput, InferResult
 from tritonclient.utils import InferenceServerException
 
+from components.errors import ManifestError
 from serving.batch.errors import BatchError, OutageError
-from serving.batch.records import plain
+from serving.batch.storage import NO_FILES_HINT
+from serving.contract import VERSION_HEADER
+from serving.grpc_status import is_transient
+from serving.tensors import FileInput, file_input, values_of_items
 
 # Metadata and config are small; whoever needs longer for them serves nobody.
 CONTROL_SECONDS = 10.0
@@ -28,6 +31,11 @@ class Wanted:
     priority: int | None = None
     timeout_seconds: float = 60.0
 
+    @property
+    def headers(self) -> dict[str, str] | None:
+        """A gateway reads the version here alone: without it, the weights send a share of the requests to another, which does not have this one."""
+        return {VERSION_HEADER: self.version} if self.version else None
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -44,6 +52,10 @@ class RefusedError(Exception):
         super().__init__(message)
         self.code, self.message = code, message
 
+    @property
+    def transient(self) -> bool:
+        return is_transient(self.code)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
@@ -51,46 +63,52 @@ class Model:
 
     client: InferenceServerClient
     wanted: Wanted
-    input_name: str
-    input_axes: tuple[int, ...]
+    input: FileInput
     outputs: tuple[str, ...]
     max_batch: int
     priority: int
 
     async def ask(self, contents: Sequence[bytes]) -> Answer:
         """Send the contents as one request. Raises RefusedError for anything but an answer with a row for each."""
-        tensor = InferInput(self.input_name, [len(contents), *self.input_axes], "BYTES")
-        tensor.set_data_from_numpy(np.array([*contents, None], dtype=np.object_)[:-1].reshape(tensor.shape()))
+        tensor = self.input.tensor(contents)
+        content = InferInput(self.input.name, list(tensor.shape), self.input.datatype)
+        content.set_data_from_numpy(tensor)
         try:
             result = await self.client.infer(
                 self.wanted.model,
-                [tensor],
+                [content],
                 model_version=self.wanted.version,
                 outputs=[InferRequestedOutput(name) for name in self.outputs],
                 priority=self.priority,
                 client_timeout=self.wanted.timeout_seconds,
+                headers=self.wanted.headers,
             )
         except InferenceServerException as error:
             raise _refusal(error) from error
         return self._answer(result, len(contents))
 
     def _answer(self, result: InferResult, count: int) -> Answer:
-        columns = {}
-        for name in self.outputs:
-            array = result.as_numpy(name)
-            # A Python backend whose numpy is broken answers OK with empty tensors.
-            if array is None or array.shape[:1] != (count,):
-                shape = "missing" if array is None else f"of shape {list(array.shape)}"
-                raise RefusedError("BAD_ANSWER", f"output {name!r} is {shape} in the answer to {count} items")
-            columns[name] = [plain(row.item() if row.size == 1 else row.tolist()) for row in array.reshape(count, -1)]
-        rows = [{name: column[index] for name, column in columns.items()} for index in range(count)]
+        try:
+            rows = self._rows(result, count)
+        except ValueError as error:
+            raise RefusedError("BAD_ANSWER", str(error)) from error
         return Answer(result.get_response().model_version, rows)
+
+    def _rows(self, result: InferResult, count: int) -> list[dict[str, Any]]:
+        """The outputs of each item; ValueError when one is missing or, as of a Python backend whose numpy is broken, empty."""
+        tensors = {name: result.as_numpy(name) for name in self.outputs}
+        if missing := [name for name, tensor in tensors.items() if tensor is None]:
+            raise ValueError(f"output {', '.join(missing)} is missing in the answer to {count} items")
+        return values_of_items(tensors, count, joined=self.input.joins)
 
     async def is_ready(self) -> bool:
         try:
-            return bool(await self.client.is_model_ready(self.wanted.model, self.wanted.version, client_timeout=CONTROL_SECONDS))
+            ready = await self.client.is_model_ready(
+                self.wanted.model, self.wanted.version, client_timeout=CONTROL_SECONDS, headers=self.wanted.headers
+            )
         except InferenceServerException:
             return False
+        return bool(ready)
 
 
 @asynccontextmanager
@@ -113,45 +131,37 @@ async def connected_model(address: str, authority: str | None, wanted: Wanted, *
 
 async def _describe(client: InferenceServerClient, address: str, wanted: Wanted) -> Model:
     try:
-        metadata = await client.get_model_metadata(wanted.model, wanted.version, client_timeout=CONTROL_SECONDS)
+        metadata = await client.get_model_metadata(wanted.model, wanted.version, client_timeout=CONTROL_SECONDS, headers=wanted.headers)
     except InferenceServerException as error:
         refusal = _refusal(error)
         message = f"{address} does not describe model {wanted.model!r}: {refusal.code} {refusal.message}"
-        if refusal.code in TRANSIENT:
-            raise OutageError(message, hint="once the server is ready, run the same command again") from error
+        if refusal.transient:
+            hint = "once the server is ready and the gateway has its route, run the same command again; --authority names the route"
+            raise OutageError(message, hint=hint) from error
         raise BatchError(message, hint="correct --address, --authority, --model or --version") from error
-    if len(metadata.inputs) != 1 or metadata.inputs[0].datatype != "BYTES":
-        inputs = ", ".join(f"{tensor.name} {tensor.datatype}" for tensor in metadata.inputs)
-        raise BatchError(f"model {wanted.model!r} takes {inputs}", hint="use a model with one BYTES input: an item is one element of it")
+    try:
+        taken = file_input([_Described(tensor.name, tensor.datatype, tuple(tensor.shape)) for tensor in metadata.inputs], NO_FILES_HINT)
+    except ManifestError as error:
+        raise BatchError(f"model {wanted.model!r}: {error.message}", hint=error.hint) from error
     names = tuple(tensor.name for tensor in metadata.outputs)
     if unknown := [name for name in wanted.outputs if name not in names]:
         raise BatchError(f"model {wanted.model!r} has no output {', '.join(unknown)}", hint=f"outputs there are: {', '.join(names)}")
-    tensor = metadata.inputs[0]
-    if any(size not in {-1, 1} for size in tensor.shape):
-        raise BatchError(f"input {tensor.name} has shape {list(tensor.shape)}", hint="use a model whose input takes one element for each item")
-    max_batch, priority = await _limits(client, wanted, batched=tensor.shape[0] == -1)
-    return Model(
-        client=client,
-        wanted=wanted,
-        input_name=tensor.name,
-        input_axes=(1,) * (len(tensor.shape) - 1),
-        outputs=wanted.outputs or names,
-        max_batch=max_batch,
-        priority=priority,
-    )
+    max_batch, priority = await _limits(client, wanted, batched=taken.joins)
+    return Model(client=client, wanted=wanted, input=taken, outputs=wanted.outputs or names, max_batch=max_batch, priority=priority)
+
+
+@dataclass(frozen=True)
+class _Described:
+    name: str
+    datatype: str
+    dims: tuple[int, ...]
 
 
 async def _limits(client: InferenceServerClient, wanted: Wanted, *, batched: bool) -> tuple[int, int]:
     """Largest batch and priority: as wanted, where the model's config allows it; else the model's own, and its lowest priority level."""
     if wanted.max_batch is not None and wanted.priority is not None:
         return (wanted.max_batch if batched else 1), wanted.priority
-    try:
-        config = (await client.get_model_config(wanted.model, wanted.version, client_timeout=CONTROL_SECONDS)).config
-    except InferenceServerException as error:
-        raise BatchError(
-            f"the config of model {wanted.model!r} cannot be read: {_refusal(error).code}",
-            hint="a gateway may not let it through: give both --max-batch and --priority",
-        ) from error
+    config = await _config(client, wanted)
     # A level over the highest counts as the default one (triton-inference-server/core, PriorityQueue): nothing would be lower then.
     levels = config.dynamic_batching.priority_levels
     limit = max(1, config.max_batch_size) if batched else 1
@@ -164,8 +174,16 @@ async def _limits(client: InferenceServerClient, wanted: Wanted, *, batched: boo
     return wanted.max_batch or limit, levels if wanted.priority is None else wanted.priority
 
 
-# Codes that say nothing about the request: a server that starts, ends, queues or sheds load. gRPC maps HTTP 429, 502, 503 and 504 to UNAVAILABLE.
-TRANSIENT = frozenset({"UNAVAILABLE", "RESOURCE_EXHAUSTED", "DEADLINE_EXCEEDED", "ABORTED", "CANCELLED"})
+async def _config(client: InferenceServerClient, wanted: Wanted) -> Any:
+    try:
+        return (await client.get_model_config(wanted.model, wanted.version, client_timeout=CONTROL_SECONDS, headers=wanted.headers)).config
+    except InferenceServerException as error:
+        refusal = _refusal(error)
+        message = f"the config of model {wanted.model!r} cannot be read: {refusal.code}"
+        # The route is there, it has just described the model: a gateway that does not know this request hides it.
+        if refusal.transient and refusal.code != "UNIMPLEMENTED":
+            raise OutageError(message, hint="once the server is ready, run the same command again") from error
+        raise BatchError(message, hint="a gateway may not let it through: give both --max-batch and --priority") from error
 
 
 def _refusal(error: InferenceServerException) -> RefusedError:

@@ -6,6 +6,7 @@ import socket
 import threading
 import time
 import uuid
+from contextlib import suppress
 from typing import Protocol
 
 from serving.batch.errors import BatchError, LockError
@@ -34,7 +35,7 @@ class ObjectLock:
 
     def __init__(self, store: ConditionalObjects, lease_seconds: float) -> None:
         self._store, self._lease_seconds = store, lease_seconds
-        self._owner = {"owner": uuid.uuid4().hex, "process": os.getpid(), "host": socket.gethostname()}
+        self._id = uuid.uuid4().hex
         self._renewal = 0
         self._etag = ""
         self._renewed = 0.0
@@ -61,18 +62,19 @@ class ObjectLock:
             raise LockError(f"the lock of {self._store} {reason}", hint="run the same command again; it goes on from what is stored")
 
     def release(self) -> None:
-        """Let go, unless it belongs to another by now."""
+        """Let go, unless it belongs to another by now. Raises nothing."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
-        content, _, _ = self._store.stored(LOCK)
-        if content and json.loads(content)["owner"] == self._owner["owner"]:
-            self._store.delete(LOCK)
+        # A store that is away now keeps the lock until its lease is over; what was answered is stored, and the run is what it is.
+        with suppress(BatchError):
+            if self._id.encode() in self._store.stored(LOCK)[0]:
+                self._store.delete(LOCK)
 
     def _content(self) -> bytes:
         """Another one each time, so that a renewal shows in the ETag."""
         self._renewal += 1
-        return json.dumps({**self._owner, "renewal": self._renewal}).encode()
+        return json.dumps({"owner": self._id, "process": os.getpid(), "host": socket.gethostname(), "renewal": self._renewal}).encode()
 
     def _take_over(self) -> str:
         """Wait until the holder renews (it lives: LockError) or its lease is over."""
@@ -94,10 +96,15 @@ class ObjectLock:
     def _keep(self) -> None:
         while not self._stop.wait(self._lease_seconds / RENEWALS_PER_LEASE):
             try:
-                etag = self._store.put(LOCK, self._content(), IfMatch=self._etag)
+                etag = self._store.put(LOCK, self._content(), IfMatch=self._etag) or self._repeated()
             except BatchError:
                 continue  # `check` counts the silence
             if etag is None:
                 self._lost = "was taken over by another client"
                 return
             self._etag, self._renewed = etag, time.monotonic()
+
+    def _repeated(self) -> str | None:
+        """The ETag of a renewal that had arrived: its answer was lost, and boto3's next attempt met it."""
+        content, etag, _ = self._store.stored(LOCK)
+        return etag if self._id.encode() in content else None

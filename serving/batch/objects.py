@@ -4,47 +4,33 @@ Needs conditional writes (`If-None-Match: *`, `If-Match`), which the lock tries 
 let two clients write the same part.
 """
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, suppress
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import boto3
-from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import ClientError
 
-from serving.batch.errors import BatchError, ReadError
+from serving import s3
+from serving.batch.errors import BatchError, ReadError, StoreOutageError
 from serving.batch.object_lock import ObjectLock
 from serving.batch.storage import SCHEME, Item
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
 
-Result = TypeVar("Result")
-
 # A holder renews three times within a lease; one that could not is taken for dead.
 LEASE_SECONDS = 60.0
-CONFLICT_ATTEMPTS = 5
-CONFLICT_SECONDS = 0.2
-
-
-def connect(endpoint: str | None) -> "S3Client":
-    """Credentials, region and, without `endpoint`, the address come from boto3's usual places (AWS_ENDPOINT_URL_S3 among them)."""
-    settings = Config(retries={"mode": "standard", "total_max_attempts": 5}, connect_timeout=10, read_timeout=60, max_pool_connections=64)
-    return boto3.client("s3", endpoint_url=endpoint, config=settings)
-
-
+# A run of hours meets what a start of seconds does not.
+ATTEMPTS, READS, CONNECTIONS = 5, 3, 64
+ERRORS = s3.StoreErrors(final=BatchError, absent=BatchError, transient=StoreOutageError)
 REFUSALS: dict[int, str] = {HTTPStatus.NOT_FOUND: "gone since it was listed", HTTPStatus.PRECONDITION_FAILED: "changed after it was listed"}
 
 
-class _ConditionError(Exception):
-    """The object is not there, or not the expected one."""
-
-
-class _ConflictError(Exception):
-    """Two conditional writes met."""
+def connect(endpoint: str | None) -> "S3Client":
+    """See serving.s3; BatchError when the endpoint or the environment's region or profile can be none."""
+    return s3.make_client(ERRORS, endpoint, attempts=ATTEMPTS, connections=CONNECTIONS)
 
 
 class ObjectStorage:
@@ -62,7 +48,8 @@ class ObjectStorage:
     def items(self) -> list[Item]:
         """Empty objects whose key ends in '/' are folders that a console made, no inputs."""
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
-        found = self._do(lambda: [entry for page in pages for entry in page.get("Contents", ())])
+        with self._explained():
+            found = [entry for page in pages for entry in page.get("Contents", ())]
         names = ((entry["Key"].removeprefix(self._prefix), entry) for entry in found)
         return sorted(
             (Item(name, entry["Size"], entry["ETag"].strip('"')) for name, entry in names if name and (entry["Size"] or not name.endswith("/"))),
@@ -70,11 +57,20 @@ class ObjectStorage:
         )
 
     def read(self, item: Item) -> bytes:
-        try:
-            answer = self._do(lambda: self._get(item.id, IfMatch=f'"{item.fingerprint}"'))
-            content: bytes = self._do(answer["Body"].read)
-        except _ConditionError as error:
-            raise ReadError(str(error)) from error
+        # What breaks in the middle of a content, boto3 does not ask for again.
+        for _ in range(READS - 1):
+            with suppress(StoreOutageError):
+                return self._read(item)
+        return self._read(item)
+
+    def _read(self, item: Item) -> bytes:
+        with self._explained(item.id):
+            try:
+                content: bytes = self._get(item.id, IfMatch=f'"{item.fingerprint}"')["Body"].read()
+            except ClientError as error:
+                if s3.status_of(error) in REFUSALS and s3.error_code(error) != "NoSuchBucket":
+                    raise ReadError(REFUSALS[s3.status_of(error)]) from error
+                raise
         return content
 
     def create(self, name: str, content: bytes) -> bool:
@@ -84,30 +80,29 @@ class ObjectStorage:
         return self.stored(name)[0] == content
 
     def replace(self, name: str, content: bytes) -> None:
-        self._do(lambda: self._client.put_object(Bucket=self._bucket, Key=self._prefix + name, Body=content))
+        with self._explained(name):
+            self._client.put_object(Bucket=self._bucket, Key=self._prefix + name, Body=content)
 
     def delete(self, name: str) -> None:
-        self._do(lambda: self._client.delete_object(Bucket=self._bucket, Key=self._prefix + name))
+        with self._explained(name):
+            self._client.delete_object(Bucket=self._bucket, Key=self._prefix + name)
 
     def put(self, name: str, content: bytes, **condition: Any) -> str | None:
         """The new ETag, or None when the condition does not hold."""
-        for attempt in range(CONFLICT_ATTEMPTS):
-            try:
-                return self._do(lambda: self._client.put_object(Bucket=self._bucket, Key=self._prefix + name, Body=content, **condition)["ETag"])
-            except _ConditionError:
-                return None
-            except _ConflictError:
-                time.sleep(CONFLICT_SECONDS * 2**attempt)
-        raise BatchError(f"{self}{name}: conditional writes conflict again and again", hint="stop the other clients of this output")
+        with self._explained(name):
+            return s3.conditional(lambda: self._client.put_object(Bucket=self._bucket, Key=self._prefix + name, Body=content, **condition)["ETag"])
 
     def stored(self, name: str) -> tuple[bytes, str, float]:
         """Content, ETag, and age in seconds by the store's own clock; an empty ETag without such an object."""
-        try:
-            answer = self._do(lambda: self._get(name))
-        except _ConditionError:
-            return b"", "", 0.0
-        now = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
-        return answer["Body"].read(), answer["ETag"], (now - answer["LastModified"]).total_seconds()
+        with self._explained(name):
+            try:
+                answer = self._get(name)
+            except ClientError as error:
+                if s3.error_code(error) == "NoSuchKey":
+                    return b"", "", 0.0
+                raise
+            now = parsedate_to_datetime(answer["ResponseMetadata"]["HTTPHeaders"]["date"])
+            return answer["Body"].read(), answer["ETag"], (now - answer["LastModified"]).total_seconds()
 
     def _get(self, name: str, **condition: Any) -> Any:
         return self._client.get_object(Bucket=self._bucket, Key=self._prefix + name, **condition)
@@ -121,20 +116,6 @@ class ObjectStorage:
         finally:
             lock.release()
 
-    def _do(self, work: Callable[[], Result]) -> Result:
-        """What `work` returns; a refusal that means something here, or BatchError."""
-        try:
-            return work()
-        except ClientError as error:
-            code, status = error.response["Error"].get("Code", ""), error.response["ResponseMetadata"]["HTTPStatusCode"]
-            if code != "NoSuchBucket" and status in REFUSALS:
-                raise _ConditionError(REFUSALS[status]) from error
-            # ConditionalRequestConflict: another conditional write of this key is under way (S3 API reference, PutObject).
-            if status == HTTPStatus.CONFLICT:
-                raise _ConflictError from error
-            raise self._fault(error) from error
-        except BotoCoreError as error:
-            raise self._fault(error) from error
-
-    def _fault(self, error: Exception) -> BatchError:
-        return BatchError(f"{self}: {error}", hint="check bucket, credentials and endpoint (--endpoint-url), then run the same command again")
+    def _explained(self, name: str = "") -> AbstractContextManager[None]:
+        """boto3's errors as BatchError, StoreOutageError where trying again may help."""
+        return s3.explained(f"{self}{name}", ERRORS)

@@ -1,8 +1,6 @@
 """A line of the output: what was answered about one input, or why nothing was."""
 
-import base64
 import json
-import math
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -38,19 +36,3 @@ class Record:
         if ("error" in content) == ("outputs" in content) or not isinstance(content["id"], str):
             raise ValueError("a record has an id and either outputs or an error")
         return cls(**content)
-
-
-def plain(value: Any) -> Any:
-    """A tensor's element or row as JSON: text where bytes are UTF-8, else base64; a number JSON does not know as its name."""
-    match value:
-        case bytes():
-            try:
-                return value.decode()
-            except UnicodeDecodeError:
-                return {"base64": base64.b64encode(value).decode()}
-        case float() if not math.isfinite(value):
-            return str(value)
-        case list():
-            return [plain(element) for element in value]
-        case _:
-            return value

@@ -12,6 +12,8 @@ LOCK = "lock"
 PARTIAL = ".partial"
 # Stands before each element of a BYTES tensor.
 LENGTH_BYTES = 4
+# For a model that takes no files.
+NO_FILES_HINT = "use a model whose one input takes a file: one element of type BYTES for each item, or a vector of UINT8 or INT8"
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,14 +90,18 @@ class Gate:
 
 
 class ByteBudget:
-    """Bytes of bodies that are held at once; what does not fit is refused, or waits where waiting does no harm."""
+    """Bytes of bodies that are held at once; what does not fit is refused, or waits where waiting does no harm.
 
-    def __init__(self, total: int) -> None:
+    A budget `within` another one is a part of it: what it holds, the other one holds too.
+    """
+
+    def __init__(self, total: int, within: "ByteBudget | None" = None) -> None:
         self.total, self.held = total, 0
-        self._freed = asyncio.Event()
+        self._within = within
+        self.freed: asyncio.Event = asyncio.Event() if within is None else within.freed
 
     def try_take(self, count: int) -> bool:
-        if self.held + count > self.total:
+        if self.held + count > self.total or not (self._within is None or self._within.try_take(count)):
             return False
         self.held += count
         return True
@@ -105,12 +109,14 @@ class ByteBudget:
     async def take(self, count: int) -> None:
         """Wait until `count` bytes fit; `count` is at most `total`, else nothing would ever free enough."""
         while not self.try_take(count):
-            self._freed.clear()
-            await self._freed.wait()
+            self.freed.clear()
+            await self.freed.wait()
 
     def give_back(self, count: int) -> None:
         self.held -= count
-        self._freed.set()
+        if self._within is not None:
+            self._within.give_back(count)
+        self.freed.set()
 
 
 class Allowance:

@@ -4,6 +4,8 @@ import math
 from http import HTTPStatus
 from typing import Any
 
+from serving.grpc_status import Meaning, meaning
+
 # Not in HTTPStatus: nginx's code for a caller who left; it is logged and counted, nobody receives it.
 CLIENT_GONE = 499
 # A message of the model's own is passed on up to here, and its first line only: what follows is a stack trace.
@@ -44,19 +46,19 @@ def of_grpc(status: str, details: str, retry_after: float) -> RequestFault:
     """The fault behind a gRPC status that Triton, or a proxy before it, answered; `status` by its name (UNAVAILABLE).
 
     INTERNAL is what a Python model's exceptions become, stack trace included (triton-inference-server/python_backend src/pb_stub.cc), so the text
-    stays here. UNIMPLEMENTED is a proxy without a route.
+    stays here.
     """
     said = first_line(details)
-    match status:
-        case "INVALID_ARGUMENT" | "OUT_OF_RANGE" | "FAILED_PRECONDITION":
+    match meaning(status):
+        case Meaning.REQUEST:
             return bad_request(f"the model refuses the input: {said}")
-        case "NOT_FOUND":
+        case Meaning.ABSENT:
             return RequestFault(HTTPStatus.NOT_FOUND, "not_found", said)
-        case "DEADLINE_EXCEEDED":
+        case Meaning.LATE:
             return RequestFault(HTTPStatus.GATEWAY_TIMEOUT, "deadline_exceeded", "the model did not answer in time")
-        case "UNAVAILABLE" | "UNIMPLEMENTED" | "RESOURCE_EXHAUSTED" | "CANCELLED":
+        case Meaning.UNAVAILABLE:
             return RequestFault(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", "the model takes no requests at the moment", retry_after)
-        case _:
+        case Meaning.MODEL:
             return RequestFault(HTTPStatus.BAD_GATEWAY, "model_failed", "the model failed on this input; its log says why")
 
 

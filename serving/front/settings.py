@@ -9,10 +9,12 @@ from components.core.front import FrontLimitsSpec
 from components.core.spec import Spec
 from components.errors import ConfigError
 from serving.contract import FRONT_METRICS_PORT, FRONT_PORT
-from serving.front.tensors import file_input
 from serving.model_manifest import SignatureSpec
+from serving.tensors import file_input
 
 Priority = Literal["realtime", "batch"]
+# For a model that takes no files.
+NO_FILES_HINT = "drop `front` for this model; its clients send tensors over the v2 protocol"
 
 
 class ModelTargetSpec(Spec):
@@ -33,7 +35,7 @@ class ModelTargetSpec(Spec):
 
     @model_validator(mode="after")
     def _takes_files(self) -> Self:
-        file_input(self.signature)
+        file_input(self.signature.inputs, NO_FILES_HINT)
         return self
 
 
@@ -49,10 +51,11 @@ class FrontSettingsSpec(Spec):
     drain_seconds: Annotated[float, Field(ge=0, le=300, description="From SIGTERM until connections are refused: proxies learn meanwhile.")] = 5
 
     @model_validator(mode="after")
-    def _the_largest_request_fits(self) -> Self:
-        if self.body_memory_mib < self.limits.max_request_mib:
+    def _the_largest_request_fits_beside_an_item(self) -> Self:
+        if self.body_memory_mib < 2 * self.limits.max_request_mib:
             raise ValueError(
-                f"bodyMemoryMib {self.body_memory_mib} cannot hold one request of maxRequestMib {self.limits.max_request_mib}: raise it, or lower the other"
+                f"bodyMemoryMib {self.body_memory_mib} cannot hold an item of a batch beside a request, of maxRequestMib "
+                f"{self.limits.max_request_mib} each: raise it, or lower the other"
             )
         return self
 

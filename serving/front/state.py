@@ -40,6 +40,8 @@ class Front:
         self.gate = Gate(limits.concurrency, limits.max_waiting)
         self.streams = Gate(limits.batch_streams, 0)
         self.memory = ByteBudget(settings.body_memory_mib * MIB)
+        # Items of batches wait, for as long as a receiver does not read; a body of one file is refused when there is no room for it.
+        self.stream_memory = ByteBudget(self.memory.total // 2, within=self.memory)
         self.metrics = FrontMetrics(settings.p99_ms)
         self.draining = asyncio.Event()
         self._ready_until = 0.0

@@ -61,7 +61,7 @@ class BatchRun:
         try:
             async for item in items:
                 if isinstance(item.content, bytes):
-                    await self._front.memory.take(len(item.content))
+                    await self._front.stream_memory.take(len(item.content))
                     self._held += len(item.content)
                 await self._arrived.put(item)
         except RequestFault as fault:
@@ -122,7 +122,7 @@ class BatchRun:
 
     def _give_back(self, count: int) -> None:
         self._held -= count
-        self._front.memory.give_back(count)
+        self._front.stream_memory.give_back(count)
 
 
 def _size(item: Item) -> int:

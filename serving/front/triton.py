@@ -11,8 +11,8 @@ from tritonclient.utils import InferenceServerException
 
 from serving.contract import VERSION_HEADER
 from serving.front.faults import of_grpc
-from serving.front.settings import ModelTargetSpec, Priority
-from serving.front.tensors import file_input, values_of_items
+from serving.front.settings import NO_FILES_HINT, ModelTargetSpec, Priority
+from serving.tensors import file_input, values_of_items
 
 MICROSECONDS = 1_000_000
 # When to come back to a model that takes no requests: about the time in which a pod is replaced by one that is ready.
@@ -57,7 +57,7 @@ class TritonModel:
     """One model behind one address; made inside the event loop that uses it, ended by `close`."""
 
     def __init__(self, target: ModelTargetSpec) -> None:
-        self._target, self._input = target, file_input(target.signature)
+        self._target, self._input = target, file_input(target.signature.inputs, NO_FILES_HINT)
         authority = () if target.authority is None else (("grpc.default_authority", target.authority),)
         options = [*CHANNEL_OPTIONS, *authority]
         self._clients = [InferenceServerClient(target.address, channel_args=options) for _ in range(target.connections)]
@@ -71,7 +71,8 @@ class TritonModel:
     async def infer(self, files: Sequence[bytes], call: Call) -> Answer:
         """Run the model once on all `files`; RequestFault for whatever else comes back than their outputs.
 
-        The deadline goes along twice: with the RPC, and as Triton's own time limit of the request, so that a queue drops what nobody waits for.
+        The deadline goes along twice: with the RPC, whose end Triton takes for a cancelled request, and as Triton's own time limit of the request.
+        The latter counts where a queue policy has `allowTimeoutOverride`: then the queue drops what nobody waits for any more by itself.
         """
         tensor = self._input.tensor(files)
         content = InferInput(self._input.name, list(tensor.shape), self._input.datatype)

@@ -114,6 +114,14 @@ class BatchingSpec(Spec):
         return self.max_batch_size > 0 and self.dynamic
 
     @property
+    def fetches_ahead(self) -> bool:
+        """Whether the batcher makes a batch ready while all copies are busy: neither with priorities nor with a queue policy.
+
+        triton-inference-server/core src/scheduler_utils.cc, PriorityQueue, `support_prefetching_`.
+        """
+        return self.has_batcher and self.priorities is None and self.queue == QueuePolicySpec()
+
+    @property
     def batcher_settings(self) -> tuple[str, ...]:
         """Keys that were set and mean something to the batcher alone."""
         defaults = BatchingSpec.model_construct()

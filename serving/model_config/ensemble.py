@@ -54,9 +54,10 @@ def ensemble_faults(manifest: ModelManifest, serving: ServingSpec) -> Iterator[F
     """Settings that no part of an ensemble could take."""
     if manifest.format != "ensemble":
         return
+    reasons = {"sequence": "which has no instances: its steps would not see it", "warmup": "which Triton does not warm up"}
     for key, is_set in (("sequence", serving.sequence is not None), ("warmup", bool(serving.warmup))):
         if is_set:
-            reason = f"model {manifest.name!r} is an ensemble, which has no instances: its steps would not see it"
+            reason = f"model {manifest.name!r} is an ensemble, {reasons[key]}"
             yield Fault((key,), reason, f"drop {key}, or serve the step itself as a model of the stack")
 
 

@@ -1,22 +1,8 @@
-"""What model.yaml says about a version, as a record; and the hash by which registry and stack know that they mean the same artefact."""
+"""What model.yaml says about a version, as a record."""
 
-import hashlib
-import json
-
-from serving.model_manifest import ModelManifest, ModelVersionSpec, SourceFileSpec
-from serving.model_steps import StepSpec
+from serving.artefact import artefact_sha256
+from serving.model_manifest import ModelManifest, ModelVersionSpec
 from serving.registry.record import VersionRecord
-
-
-def artefact_sha256(manifest: ModelManifest, number: int) -> str:
-    """SHA-256 of what model.yaml pins of a version, so that the stack needs no file to compare it. Raises ManifestError for a version that is not.
-
-    A line `<sha256>  <name>` for each file, sorted, with the transformation behind it where there is one; for each step of an ensemble a line of JSON. Of
-    a version that is code alone nothing is pinned, and its name and number stand for it: the code is compared where it is published, by checksums.json.
-    """
-    version = manifest.version(number)
-    lines = [*sorted(map(_line, version.files)), *map(_step, version.steps)] or [f"{manifest.name} {number}\n"]
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def record_of_manifest(manifest: ModelManifest, number: int, *, source: str | None = None) -> VersionRecord:
@@ -30,15 +16,6 @@ def record_of_manifest(manifest: ModelManifest, number: int, *, source: str | No
         framework=version.framework,
         requires=version.requires,
     )
-
-
-def _line(file: SourceFileSpec) -> str:
-    done = "" if file.transformation == "none" else f" {file.transformation}"
-    return f"{file.sha256}  {file.name}{done}\n"
-
-
-def _step(step: StepSpec) -> str:
-    return json.dumps(step.model_dump(mode="json", by_alias=True), sort_keys=True) + "\n"
 
 
 def _source(manifest: ModelManifest, version: ModelVersionSpec) -> str:

@@ -53,7 +53,7 @@ class VersionRecord(Spec):
     model: str
     version: Annotated[int, Field(ge=1, description="Version in the model repository; MLflow counts by itself.")]
     state: State = State.TESTING
-    artefact_sha256: Annotated[Sha256, Field(description="Of the list of the version's files and their hashes.")]
+    artefact_sha256: Annotated[Sha256, Field(description="Of the version's files as published, see serving/artefact.py.")]
     source: Annotated[str, Field(min_length=1, max_length=500)]
     framework: FrameworkSpec | None = None
     requires: Requirements = Field(default_factory=dict)

@@ -79,7 +79,8 @@ def register(model: RegisteredModel, record: VersionRecord) -> Plan:
     if known.artefact_sha256 != record.artefact_sha256:
         raise RegistryError(
             f"{at} is registered with artefact {known.artefact_sha256}, this one is {record.artefact_sha256}",
-            hint="a published version is immutable: new content gets a new version in model.yaml",
+            hint="an entry that an earlier release made has a hash of less: delete it and register the version again; else a published version is "
+            "immutable: new content (files, code, steps) gets a new version in model.yaml",
         )
     renewed = _renewed(known, record)
     return Plan(f"{at}: registered before, {known.state}", () if renewed == known else (Describe(renewed),))

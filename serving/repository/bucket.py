@@ -14,6 +14,7 @@ from serving.repository.checksums import CHECKSUMS, Checksums, FileEntry, Versio
 from serving.repository.errors import RepositoryError
 from serving.repository.store import ExplainedStream, Store, copy_file, read_checksums, refuse_difference
 from serving.repository.upload import put_new
+from serving.s3 import error_code
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,6 +135,6 @@ def _from(client: S3Client, bucket: str, key: str, offset: int) -> IO[bytes]:
     try:
         return cast("IO[bytes]", client.get_object(Bucket=bucket, Key=key, Range=f"bytes={offset}-")["Body"])
     except ClientError as error:
-        if s3.error_code(error) != "InvalidRange":
+        if error_code(error) != "InvalidRange":
             raise
     return io.BytesIO()

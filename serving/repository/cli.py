@@ -12,10 +12,11 @@ from serving.repository.bucket import BucketStore
 from serving.repository.cache import Cache, prepare_folder
 from serving.repository.checksums import VersionRef
 from serving.repository.errors import RepositoryError
+from serving.repository.expected import ExpectedVersion
 from serving.repository.fetch import Fetch
 from serving.repository.places import Access, is_tar, open_store, open_writable
 from serving.repository.progress import GIB, MIB, readable
-from serving.repository.store import publish, restore, verify
+from serving.repository.store import publish, read_checksums, restore, verify
 from serving.repository.tar import write_tar
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 say = functools.partial(print, flush=True)
 PLACE = "a folder, or s3://<bucket>/<prefix>"
+EXPECTED = "model/version[@sha256:hash]"
 
 
 def parser() -> argparse.ArgumentParser:
@@ -65,10 +67,14 @@ def _keeping(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     give.add_argument("source", help="a built repository: a folder or a tar file")
     give.add_argument("--to", required=True, help=PLACE)
     _versions(give)
-    for work, what in ((_list, "versions of a repository"), (_verify, "read every file and compare it with its checksum")):
-        look = _command(commands, work, what)
-        look.add_argument("store", help=f"{PLACE}, or a tar file")
-        _versions(look)
+    look = _command(commands, _list, "versions of a repository")
+    look.add_argument("store", help=f"{PLACE}, or a tar file")
+    _versions(look)
+    compare = _command(commands, _verify, "read every file and compare it with its checksum")
+    compare.add_argument("store", help=f"{PLACE}, or a tar file")
+    compare.add_argument(
+        "versions", nargs="*", type=_expected, metavar=EXPECTED, help="absent: all; with the hash of its files: nothing else will do"
+    )
     keep = _command(commands, _backup, "copy a repository, with every checksum compared")
     keep.add_argument("store", help=PLACE)
     keep.add_argument("--to", required=True, help=f"{PLACE}, or a tar file that is not there yet")
@@ -89,7 +95,7 @@ def _fetching(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     get.add_argument("--limit-mib", type=int, required=True, help="size of the volume, in MiB")
     get.add_argument("--cache", type=Path, help="folder of the node that its pods share")
     get.add_argument("--cache-gib", type=int, default=0, help="size of the cache, in GiB")
-    get.add_argument("versions", nargs="+", type=_ref, metavar="model/version")
+    get.add_argument("versions", nargs="+", type=_expected, metavar=EXPECTED, help="with the hash of its files: nothing else will do")
 
 
 def _nodes(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -103,6 +109,13 @@ def _nodes(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def _ref(text: str) -> VersionRef:
     try:
         return VersionRef.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
+def _expected(text: str) -> ExpectedVersion:
+    try:
+        return ExpectedVersion.parse(text)
     except ValueError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
@@ -145,8 +158,6 @@ def _publish(options: argparse.Namespace) -> None:
 
 
 def _list(options: argparse.Namespace) -> None:
-    from serving.repository.store import read_checksums  # noqa: PLC0415
-
     store = open_store(options.store, _access(options))
     for ref in _chosen(store, options.versions):
         checksums = read_checksums(store, ref)
@@ -155,8 +166,9 @@ def _list(options: argparse.Namespace) -> None:
 
 def _verify(options: argparse.Namespace) -> None:
     store = open_store(options.store, _access(options))
-    for ref in _chosen(store, options.versions):
-        checksums = verify(store, ref)
+    hashes = {version.ref: version.files_sha256 for version in options.versions}
+    for ref in _chosen(store, list(hashes)):
+        checksums = verify(store, ref, hashes.get(ref))
         say(f"{ref}: {len(checksums.files)} files, {readable(checksums.total_bytes)}; every checksum holds")
 
 
@@ -185,7 +197,8 @@ def _discard(options: argparse.Namespace) -> None:
 
 def _fetch(options: argparse.Namespace) -> None:
     cache = Cache(options.cache, options.cache_gib * GIB, say) if options.cache else None
-    Fetch(open_store(options.store, _access(options)), options.to, options.limit_mib * MIB, say, cache).run(options.versions)
+    hashes = {version.ref: version.files_sha256 for version in options.versions}
+    Fetch(open_store(options.store, _access(options)), options.to, options.limit_mib * MIB, say, cache, expected=hashes).run(list(hashes))
 
 
 def _prepare(options: argparse.Namespace) -> None:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, TypeVar
 from serving.repository.cache import CacheError
 from serving.repository.checksums import CHECKSUMS, Checksums, FileEntry, VersionRef, chunks, hash_of, mismatch
 from serving.repository.errors import RepositoryError, TransientError
+from serving.repository.expected import refuse_unexpected
 from serving.repository.progress import Progress, readable
 from serving.repository.store import read_checksums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from serving.repository.cache import Cache
@@ -29,7 +30,10 @@ PARTIAL = ".partial"
 
 @dataclass
 class Fetch:
-    """One run of the step. `limit_bytes` is the size of the volume at `target`; `say` takes one line of the log at a time."""
+    """One run of the step. `limit_bytes` is the size of the volume at `target`; `say` takes one line of the log at a time.
+
+    `expected` holds the hash of a version's files, where it is known what they must be.
+    """
 
     store: Store
     target: Path
@@ -37,6 +41,7 @@ class Fetch:
     say: Callable[[str], None]
     cache: Cache | None = None
     sleep: Callable[[float], None] = time.sleep
+    expected: Mapping[VersionRef, str | None] = field(default_factory=dict)
     downloaded: int = field(default=0, init=False)
 
     def run(self, refs: Sequence[VersionRef]) -> None:
@@ -50,17 +55,25 @@ class Fetch:
 
     def _run(self, refs: Sequence[VersionRef]) -> None:
         began = time.monotonic()
-        listings = [self._retried(str(ref), lambda ref=ref: read_checksums(self.store, ref)) for ref in refs]  # type: ignore[misc]
+        listings = [self._retried(str(ref), lambda ref=ref: self._listing(ref)) for ref in refs]  # type: ignore[misc]
         files = [(checksums, name, entry) for checksums in listings for name, entry in sorted(checksums.files.items())]
         self._check_room(listings)
         for number, (checksums, name, entry) in enumerate(files, start=1):
             self._file(checksums.ref, name, entry, f"{checksums.ref}/{name} (file {number} of {len(files)})")
         for checksums in listings:
-            (self.target / str(checksums.ref) / CHECKSUMS).write_bytes(checksums.render())
+            folder = self.target / str(checksums.ref)
+            # An ensemble has no files that would have made it.
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / CHECKSUMS).write_bytes(checksums.render())
         total = sum(checksums.total_bytes for checksums in listings)
         self.say(
             f"{len(files)} files, {readable(total)} in {time.monotonic() - began:.1f} s, {readable(self.downloaded)} of them downloaded; every checksum holds"
         )
+
+    def _listing(self, ref: VersionRef) -> Checksums:
+        checksums = read_checksums(self.store, ref)
+        refuse_unexpected(self.store, checksums, self.expected.get(ref))
+        return checksums
 
     def _check_room(self, listings: Sequence[Checksums]) -> None:
         total = sum(checksums.total_bytes for checksums in listings)

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from components.errors import ManifestError
+from serving.artefact import code_files
 from serving.contract import CONFIG_FILE
 from serving.model_config import ImageVariant, ServingSpec, render_config, server_models
-from serving.model_manifest import MODELS_DIR, CheckSpec, ModelManifest, ModelVersionSpec
+from serving.model_manifest import CheckSpec, ModelManifest, ModelVersionSpec
 from serving.repository.sources import Wheels, write_source
 
 REPOSITORY = "models"
@@ -47,7 +48,8 @@ def write_versions(manifests: Iterable[ModelManifest], wheels: Wheels, root: Pat
 
 def _write_version(manifest: ModelManifest, version: ModelVersionSpec, wheels: Wheels, directory: Path) -> None:
     directory.mkdir(parents=True)
-    for source in sorted((MODELS_DIR / manifest.name).glob("*.py")):
+    # An ensemble runs no code of its own.
+    for source in [] if version.steps else code_files(manifest):
         shutil.copyfile(source, directory / source.name)
     for file in version.files:
         (directory / file.name).parent.mkdir(parents=True, exist_ok=True)

@@ -7,6 +7,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 from serving.repository.checksums import CHECKSUMS, Checksums, FileEntry, VersionRef, chunks, hash_of, mismatch, parse_checksums
 from serving.repository.errors import AbsentError, RepositoryError
+from serving.repository.expected import refuse_unexpected
 from serving.repository.progress import readable
 
 if TYPE_CHECKING:
@@ -81,9 +82,13 @@ def find_checksums(store: Store, ref: VersionRef) -> Checksums | None:
     return parse_checksums(content, ref, store.place)
 
 
-def verify(store: Store, ref: VersionRef) -> Checksums:
-    """Read every file of a version; RepositoryError names the first that is missing, damaged or not listed, with what was expected and found."""
+def verify(store: Store, ref: VersionRef, expected: str | None = None) -> Checksums:
+    """Read every file of a version; RepositoryError names the first that is missing, damaged or not listed, with what was expected and found.
+
+    `expected` is the hash of the files that the version must have; None: those that it lists.
+    """
     checksums = read_checksums(store, ref)
+    refuse_unexpected(store, checksums, expected)
     for name, entry in sorted(checksums.files.items()):
         with store.open(ref, name) as stream:
             digest, size = hash_of(stream)

@@ -67,13 +67,14 @@ class TarStore:
         try:
             with self._opened(INDEX) as stream:
                 entries = json.loads(stream.read())["versions"]
-            self._index = {VersionRef.parse(name): str(digest) for name, digest in entries.items()}
+            # Of the listings the hash alone is told; pydantic's error about what is no hash is a ValueError.
+            self._index = {VersionRef.parse(name): FileEntry(sha256=digest, size_bytes=0) for name, digest in entries.items()}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise RepositoryError(f"{self.path}: {INDEX} is damaged: {error}", hint=DAMAGED_HINT) from error
-        for ref, digest in self._index.items():
+        for ref, entry in self._index.items():
             with self.open(ref, CHECKSUMS) as stream:
                 found, size = hash_of(stream)
-            if damage := mismatch(f"{self.path}: {ref}/{CHECKSUMS}", FileEntry(sha256=digest, size_bytes=size), found, size):
+            if damage := mismatch(f"{self.path}: {ref}/{CHECKSUMS}", entry.model_copy(update={"size_bytes": size}), found, size):
                 raise RepositoryError(damage.message, hint=DAMAGED_HINT)
 
 

@@ -25,8 +25,8 @@ NETWORK, CODE = "model.onnx", "model.py"
 HUNGRY = "\n_kept = b'x' * (2 * 1024**3)\n"
 
 CORRUPT = "corrupt"
-# What a publisher got wrong; the checksums say so too, since they were made of it. The corrupt version is good as published: other content than
-# the node's cache has, which would do in place of the damaged file.
+# Published under the number of the version that model.yaml describes, with checksums that fit. The corrupt version is good as published, the same but
+# for a comment: other bytes than the node's cache has, which would do in place of the damaged file.
 SPOILT: dict[str, Callable[[Path], object]] = {
     "signature": lambda folder: _edit(folder / CODE, lambda text: text.replace('"content"', '"document"')),
     "refuses": lambda folder: os.truncate(folder / NETWORK, 1000),

@@ -33,11 +33,13 @@ SERVED: dict[str, Any] = {
     "server": {"cpuRequest": 0.1, "memoryMib": 832, "modelLoadTimeoutSeconds": 5, "nodeProvisioningSeconds": 0, "maxRequestSeconds": 2},
     "slo": {"p99Ms": 200, "errorRatio": 0.01},
 }
+# Checksums that fit such files are of no use to them: the pod is told what the version must be.
+ANOTHER = r"magika/1 is not the version that the stack was made for: expected artefact [0-9a-f]{64}, found [0-9a-f]{64} \(.*\bmodel\.onnx "
 REASONS = {
     "corrupt": r"corrupt/magika/1/model\.py is damaged: expected SHA-256 [0-9a-f]{64} \(\d+ bytes\), found [0-9a-f]{64}",
-    "signature": r"'NoneType' object has no attribute 'as_numpy'",
-    "refuses": r"load failed for model 'magika'.*INVALID_PROTOBUF",
-    "memory": r"load failed for model 'magika'.*Stub process 'magika_0_0' is not healthy",
+    "signature": ANOTHER,
+    "refuses": ANOTHER,
+    "memory": ANOTHER,
 }
 
 
@@ -103,7 +105,8 @@ def test_of_the_pods_of_a_node_one_downloads_a_file_and_the_others_take_it_from_
 
 @pytest.mark.usefixtures("serving")
 def test_a_bad_version_never_takes_a_serving_pod_down(platform: Platform, store: ModelStore, tmp_path: Path) -> None:
-    """triton-inference-server/server#5940: corrupt in the store, wrong signature, refuses to load, out of memory, all at once under traffic.
+    """triton-inference-server/server#5940: corrupt in the store, or other content published under the number, whose signature is wrong,
+    which refuses to load or eats all memory: all at once under traffic, and none of it gets as far as a server.
 
     Three come from the object store, one from a volume.
     """

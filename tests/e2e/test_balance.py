@@ -56,7 +56,7 @@ async def call_over_one_connection(target: GrpcTarget) -> list[Answer]:
 
 
 def test_each_pod_gets_its_share_of_the_calls_of_one_grpc_connection(platform: Platform, pods: list[Manifest]) -> None:
-    """C27 (istio/istio#7117, ray-project/kuberay#2347): taken for plain TCP, the connection would end in one pod."""
+    """istio/istio#7117, ray-project/kuberay#2347: taken for plain TCP, the connection would end in one pod."""
     target = GrpcTarget(name="grpc", address=gateway(platform), authority=platform.authority, signature=SIGNATURE, documents=SHORT, connections=1)
     before = [answered(platform.kube, pod) for pod in pods]
     answers = asyncio.run(call_over_one_connection(target))

@@ -66,7 +66,7 @@ BEFORE_SECONDS = 8
 def planned() -> VersionPlan:
     """Everything about the end of a pod as the platform plans it for `maxRequestSeconds: 60`."""
     footprint = ModelFootprint(instances=INSTANCES, memory_mib=40, shared_memory_mib=0, load_budget_seconds=60, python_backend="python")
-    model = LoadedModel(name=IDENTITY.triton_name, version=1, config_pbtxt=CONFIG, size_bytes=0, footprint=footprint)
+    model = LoadedModel(name=IDENTITY.triton_name, version=1, config_pbtxt=CONFIG, size_bytes=0, files_sha256="0" * 64, footprint=footprint)
     version = ModelVersion(version=1, models=(model,), replicas=ReplicaRange.of(2))
     server = ServerSpec(max_request_seconds=60, memory_mib=2048, cpu_request=0.1, shared_memory_mib_per_instance=1)
     [plan] = plan_versions(IDENTITY, server, None, (version,))
@@ -112,7 +112,7 @@ def wait_until_both_serve(platform: Platform) -> list[Manifest]:
 
 
 def test_no_request_fails_when_a_pod_ends_under_requests_of_twenty_seconds(platform: Platform, target: HttpTarget) -> None:
-    """C17 (triton-inference-server/server#6939, #6230, #1927): 50 requests/s, one in a hundred of them 20 s long, one of two pods is deleted."""
+    """triton-inference-server/server#6939, #6230, #1927: 50 requests/s, one in a hundred of them 20 s long, one of two pods is deleted."""
     victim, _ = wait_until_both_serve(platform)
     plan = Plan(rate_rps=RPS, duration_seconds=120, timeout_seconds=60, lag_limit_seconds=5)
     with Load(plan, [target]) as load:

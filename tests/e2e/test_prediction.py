@@ -100,7 +100,7 @@ def test_what_controls_the_server_is_not_exposed_over_grpc(channel: grpc.Channel
 
 
 def test_a_batch_has_its_own_axis_in_the_shape_of_a_request(http: httpx.Client) -> None:
-    """C15 (triton-inference-server/server#1338, #7056): the first axis counts the items, and a shape without it is the caller's error."""
+    """triton-inference-server/server#1338, #7056: the first axis counts the items, and a shape without it is the caller's error."""
     path = infer_path(MODEL)
     tensor = {"name": SIGNATURE.input, "datatype": "BYTES"}
     batch = http.post(path, json={"inputs": [{**tensor, "shape": [BATCH, 1], "data": ["hello"] * BATCH}]})

@@ -93,7 +93,7 @@ def counting(platform: Platform) -> Iterator[tuple[ModelIdentity, str]]:
 
 
 def test_a_503_of_the_server_is_not_retried(platform: Platform, counting: tuple[ModelIdentity, str]) -> None:
-    """C29 (istio/istio#13851, #50506): without an explicit policy the mesh sends a POST up to three times."""
+    """istio/istio#13851, #50506: without an explicit policy the mesh sends a POST up to three times."""
     identity, host = counting
     with httpx.Client(base_url=f"http://{gateway(platform)}", headers={"Host": host}, trust_env=False) as http:
         # A GET of the model's metadata is served by the same route and does not count.

@@ -52,7 +52,7 @@ def steady(platform: Platform, seconds: float) -> Load:
 
 @pytest.mark.usefixtures("two_replicas")
 def test_no_request_fails_while_the_servers_are_replaced(platform: Platform) -> None:
-    """C17 (triton-inference-server/server#6939, #6230): a stopping server answers what still arrives and what is under way."""
+    """triton-inference-server/server#6939, #6230: a stopping server answers what still arrives and what is under way."""
     before = {pod["metadata"]["uid"] for pod in wait_until_served_by(platform.kube, REPLICAS)}
     with steady(platform, 400) as load:
         time.sleep(3)
@@ -97,7 +97,7 @@ def test_a_killed_server_fails_only_what_was_in_flight_on_it(platform: Platform)
 
 
 def test_a_version_that_does_not_come_up_fails_the_update_and_the_old_pods_serve_on(platform: Platform) -> None:
-    """C03, C16 (pulumi/pulumi-kubernetes#605, triton-inference-server/server#5940): a failed rollout, not an outage."""
+    """pulumi/pulumi-kubernetes#605, triton-inference-server/server#5940: a failed rollout, not an outage."""
     before = {pod["metadata"]["uid"] for pod in platform.kube.ready_pods(NAMESPACE, STABLE)}
     server = f"models.{MODEL}.server"
     with platform.restored(), steady(platform, 500) as load:
@@ -111,7 +111,7 @@ def test_a_version_that_does_not_come_up_fails_the_update_and_the_old_pods_serve
 
 
 def test_a_broken_model_leaves_its_server_alive_and_unready_without_a_crash_loop(platform: Platform) -> None:
-    """C16: the pod template of the model server, with a model that cannot be loaded laid into it."""
+    """The pod template of the model server, with a model that cannot be loaded laid into it."""
     with platform.kube.created(BROKEN.manifests(platform)):
         started = wait_for(
             "the server with the broken model has started",

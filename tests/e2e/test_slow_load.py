@@ -39,7 +39,7 @@ SLOW = ServerCopy(name="slow-model", files={"1/model.py": (MODELS_DIR / MODEL / 
 
 
 def test_a_server_is_left_alone_while_its_model_loads(platform: Platform) -> None:
-    """C16 (triton-inference-server/server#7014, #5940) at a tenth of the time, with the probes of the live server."""
+    """triton-inference-server/server#7014, #5940, at a tenth of the time, with the probes of the live server."""
     kube = platform.kube
     with kube.created(SLOW.manifests(platform)):
         [pod] = wait_for(

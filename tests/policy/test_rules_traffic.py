@@ -25,14 +25,14 @@ def test_explicit_weights_that_sum_to_100_pass(weights: tuple[Any, ...]) -> None
     [((90, 20), "110"), ((80,), "80"), ((0, 0), "sum to 0"), ((99.5, 0.5), "99.5"), ((True, 99), "True"), ((-10, 110), "-10")],
 )
 def test_weights_that_do_not_add_up_fail_with_the_numbers(weights: tuple[Any, ...], named: str) -> None:
-    """C25 (istio/istio#50228, kiali/kiali#2108)."""
+    """istio/istio#50228, kiali/kiali#2108."""
     [violation] = violations(route(*weights))
     assert named in violation
     assert "spec.http[0]" in violation
 
 
 def test_a_destination_without_weight_is_named() -> None:
-    """C25 (istio/api#586)."""
+    """istio/api#586."""
     incomplete = route(100)
     incomplete["route"].append({"destination": {"host": "m"}})
     [violation] = violations(incomplete)
@@ -41,7 +41,7 @@ def test_a_destination_without_weight_is_named() -> None:
 
 @pytest.mark.parametrize("retries", [None, {}, {"retryOn": "connect-failure"}])
 def test_a_missing_retry_block_fails(retries: Any) -> None:
-    """C29 (istio/istio#13851)."""
+    """istio/istio#13851."""
     silent = {**route(100), "retries": retries}
     [violation] = violations(silent)
     assert "retries.attempts: 0" in violation

@@ -39,7 +39,7 @@ def local(new_project: MakeProject) -> Project:
     ],
 )
 def test_bad_input_is_refused_before_anything_changes(local: Project, path: str, value: Any, said: str) -> None:
-    """C06a, C25 (pulumi/pulumi-kubernetes#1853, istio/istio#50228): the ambient context, which exists, is never taken instead."""
+    """pulumi/pulumi-kubernetes#1853, istio/istio#50228: the ambient context, which exists, is never taken instead."""
     committed = local.stack_file.read_bytes()
     local.edit(path, value)
     try:
@@ -92,7 +92,7 @@ def test_a_weight_set_without_path_is_refused_with_the_right_command(local: Proj
 
 
 def test_an_unreachable_api_server_is_called_so_and_costs_no_state(running: Project, cluster: Cluster, tmp_path: Path) -> None:
-    """C06b (pulumi/pulumi-kubernetes#1565)."""
+    """pulumi/pulumi-kubernetes#1565."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         server = f"https://127.0.0.1:{probe.getsockname()[1]}"

@@ -62,7 +62,7 @@ def test_a_batch_job_is_started_and_not_awaited_and_an_edit_of_it_replaces_it(ed
 
 
 def test_a_batching_change_updates_the_deployment_and_replaces_no_workload(edited: Project) -> None:
-    """C04 (pulumi/pulumi#2167, pulumi/pulumi-kubernetes#1567)."""
+    """pulumi/pulumi#2167, pulumi/pulumi-kubernetes#1567."""
     edited.edit("models.magika.canary", None)
     edited.edit("models.magika.batching", {"maxBatchSize": 8, "maxQueueDelayMicroseconds": 100})
     first = edited.stack.up()
@@ -79,7 +79,7 @@ def test_a_batching_change_updates_the_deployment_and_replaces_no_workload(edite
 
 
 def test_a_change_that_leaves_the_rendered_text_alone_changes_nothing(running: Project) -> None:
-    """C04 (pulumi/pulumi-kubernetes#1568)."""
+    """pulumi/pulumi-kubernetes#1568."""
     committed = running.stack_file.read_bytes()
     text = running.stack_file.read_text(encoding="utf-8")
     running.stack_file.write_text("# a comment\n" + text, encoding="utf-8")
@@ -115,7 +115,7 @@ def test_promotion_touches_the_route_and_removes_the_old_version(edited: Project
 
 
 def test_a_model_without_pods_is_not_waited_for_and_every_other_is(edited: Project) -> None:
-    """C03 (pulumi/pulumi-kubernetes#605, #712): neither its Deployment nor its Service, which has no endpoint, holds an update up."""
+    """pulumi/pulumi-kubernetes#605, #712: neither its Deployment nor its Service, which has no endpoint, holds an update up."""
     edited.edit("models.idle", {"tritonName": "magika", "version": 1, "server": {"replicas": 0}, "slo": {"p99Ms": 200, "errorRatio": 0.01}})
     result = edited.stack.up()
     assert result.ok, result.log

@@ -5,6 +5,7 @@ from dataclasses import replace
 import kubernetes_validate
 import pytest
 
+from components import labels
 from components.batch import job_manifest as batch
 from components.core.rollout import ReplicaRange
 from components.devices.simulated_gpus_manifest import build_simulator
@@ -13,7 +14,7 @@ from components.front import front_manifest as front
 from components.front.spec import FrontSpec
 from components.inference import model_cache_manifest as cache
 from components.inference import triton_manifest as triton
-from components.inference.network_manifest import GatewayPods, build_network_policies
+from components.inference.network_manifest import GatewayPods, RoleUser, build_network_policies
 from components.inference.network_spec import NetworkSpec
 from components.inference.repository_manifest import CacheUse
 from tests.unit.components.batch.jobs import VOLUME_IN, VOLUME_OUT
@@ -38,7 +39,12 @@ NETWORK_SPEC = NetworkSpec.model_validate(
 )
 NETWORK = {
     policy["metadata"]["name"]: policy
-    for policy in build_network_policies("inference", GatewayPods(namespace="gateway", selector={"istio": "gateway"}, port=80), NETWORK_SPEC)
+    for policy in build_network_policies(
+        "inference",
+        GatewayPods(namespace="gateway", selector={"istio": "gateway"}, port=80),
+        NETWORK_SPEC,
+        roles=[RoleUser(label=labels.MODEL, value="magika")],
+    )
 }
 OBJECTS = {
     "service": ("v1", "Service", triton.build_service(IDENTITY, awaited=True)),

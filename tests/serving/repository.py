@@ -90,7 +90,7 @@ def states(triton: TritonProcess) -> dict[str, tuple[str, str]]:
     return {entry["name"]: (entry.get("state", ""), entry.get("reason", "")) for entry in index}
 
 
-def deploy(folder: Path, model: str, version: int, serving: ServingSpec) -> TritonProcess:
+def deploy(folder: Path, model: str, version: int, serving: ServingSpec, *, arguments: Sequence[str] = (), **more: Any) -> TritonProcess:
     """A server as a Deployment of this version has it: the image's version directories, the stack's configs, exactly the models it needs."""
     manifest = model_manifest(model)
     repository, image = folder / "models", serving_rootfs().path / "models"
@@ -100,4 +100,4 @@ def deploy(folder: Path, model: str, version: int, serving: ServingSpec) -> Trit
         pbtxt = render_config(part, number, part_serving(manifest, part, serving), "cpu")
         (repository / part.name / "config.pbtxt").write_text(pbtxt)
     loaded = ["--model-control-mode=explicit", *(f"--load-model={part.name}" for part, _ in parts)]
-    return TritonProcess(repository=repository, arguments=loaded, log=folder / "triton.log")
+    return TritonProcess(repository=repository, arguments=[*loaded, *arguments], log=folder / "triton.log", **more)

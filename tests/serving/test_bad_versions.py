@@ -1,6 +1,10 @@
 """A version that cannot be served: its server lives and is not ready for it, and whatever else it serves goes on.
 
 That the pods of the version before serve on is the rollout's part, which the end-to-end tests prove.
+
+Of memory this is shown, and true, where the kernel ends single processes: on cgroup version 1, and on version 2 with the kubelet's `singleProcessOOMKill`
+(kubernetes/kubernetes#126096). By default the kubelet sets memory.oom.group on version 2 (kubernetes/kubernetes#117793): a greedy model then takes its
+container with it, which the kubelet starts again. Neither pod becomes ready.
 """
 
 import os
@@ -42,6 +46,8 @@ ENDING = f"""{ECHO}
         import os
         os._exit(3)
 """
+# Asks for another input than its config has.
+STRANGER = ECHO.replace('(request, "x")', '(request, "z")')
 BAD = {
     "raising": (RAISING, "the weights are for another card"),
     "greedy": (GREEDY, "Stub process"),
@@ -60,9 +66,9 @@ def python_config(name: str) -> str:
     return text_format.MessageToString(config(name, backend="python", instance_group=[pb.ModelInstanceGroup(count=1, kind="KIND_CPU")]))
 
 
-def ensemble_config(name: str, step: str) -> str:
+def ensemble_config(name: str, step: str, **more: object) -> str:
     steps = [pb.ModelEnsembling.Step(model_name=step, model_version=1, input_map={"x": "x"}, output_map={"y": "y"})]
-    return text_format.MessageToString(config(name, platform="ensemble", ensemble_scheduling=pb.ModelEnsembling(step=steps)))
+    return text_format.MessageToString(config(name, platform="ensemble", ensemble_scheduling=pb.ModelEnsembling(step=steps), **more))
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +80,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonProcess]:
     for name, (code, _) in BAD.items():
         write_model(repository, name, python_config(name), {"model.py": code})
     write_model(repository, "over-bad", ensemble_config("over-bad", "raising"), {})
-    loaded = [f"--load-model={name}" for name in ("good", *BAD, "over-bad")]
+    write_model(repository, "stranger", python_config("stranger"), {"model.py": STRANGER})
+    write_model(repository, "over-stranger", ensemble_config("over-stranger", "stranger"), {})
+    sample = pb.ModelWarmup(name="zeros", batch_size=1, inputs={"x": pb.ModelWarmup.Input(data_type=pb.TYPE_FP32, dims=[1], zero_data=True)})
+    write_model(repository, "warm", ensemble_config("warm", "good", model_warmup=[sample]), {})
+    loaded = [f"--load-model={name}" for name in ("good", *BAD, "over-bad", "stranger", "over-stranger", "warm")]
     arguments = ["--model-control-mode=explicit", "--exit-on-error=false", "--strict-readiness=true", *loaded]
     with (
         limited_memory(f"serving{os.getpid() % 10**6}", CONTAINER_MIB) as group,
@@ -101,3 +111,11 @@ def test_an_ensemble_over_a_bad_version_is_not_ready_and_names_its_step(server: 
 def test_the_good_model_beside_them_is_ready_and_answers(server: TritonProcess) -> None:
     assert server.answers(model_ready_path("good", 1))
     assert outputs(infer(server, "good", tensor("x", "FP32", [1, 1], [2.5]))) == {"y": [2.5]}
+
+
+def test_triton_warms_no_ensemble_up_so_that_a_step_of_another_signature_shows_at_the_first_request(server: TritonProcess) -> None:
+    """Why a stack refuses `warmup` of an ensemble, and what is left to the check of the image's build."""
+    assert server.answers(model_ready_path("over-stranger", 1))
+    answer = infer(server, "over-stranger", tensor("x", "FP32", [1, 1], [1.0]))
+    assert answer.status_code == httpx.codes.INTERNAL_SERVER_ERROR
+    assert "model_warmup can not be specified for ensemble 'warm'" in server.log.read_text()

@@ -56,7 +56,7 @@ def runs_begun(server: TritonProcess) -> int:
 
 
 def test_requests_executions_items_and_microseconds_are_what_they_are_called(sleepy: TritonProcess) -> None:
-    """C22 (triton-inference-server/server#7692, #5927): one request of one item runs; four of two items wait for it, then share one run."""
+    """triton-inference-server/server#7692, #5927: one request of one item runs; four of two items wait for it, then share one run."""
     before, begun = counters(sleepy), runs_begun(sleepy)
     with ThreadPoolExecutor(1 + WAITING) as callers:
         first = callers.submit(infer, sleepy, FIRST_SECONDS, 1)

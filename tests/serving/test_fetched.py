@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from moto.server import ThreadedMotoServer
 
 from components.errors import run_main
-from serving.contract import CONFIG_FILE
-from serving.model_config import ServingSpec, render_config
+from serving.artefact import files_sha256, version_files
+from serving.contract import CONFIG_FILE, JSON_LENGTH_HEADER
+from serving.model_config import ServingSpec, part_serving, render_config, server_models
 from serving.model_manifest import model_manifest
 from serving.repository.__main__ import main as repository
 from serving.repository.s3 import make_client
@@ -20,6 +22,7 @@ pytestmark = pytest.mark.serving
 
 BUCKET = "models"
 PLACE = f"s3://{BUCKET}/prod"
+SERVING = ServingSpec.model_validate({"batching": {"maxBatchSize": 4}})
 
 
 @pytest.fixture
@@ -34,21 +37,46 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     server.stop()
 
 
+def serve(folder: Path, model: str, version: int) -> TritonProcess:
+    """Build, publish, fetch as the pod's init step does, and a server over what was fetched."""
+    pod = folder / "pod"
+    pod.mkdir()
+    manifest = model_manifest(model)
+    parts = server_models(manifest, version, model_manifest)
+    names = sorted(part.name for part, _ in parts)
+    expected = [f"{part.name}/{number}@sha256:{files_sha256(version_files(part, number))}" for part, number in parts]
+    for command in (
+        lambda: models.main(["--to", str(folder / "built"), *names]),
+        lambda: repository(["publish", str(folder / "built"), "--to", PLACE]),
+        lambda: repository(["fetch", PLACE, "--to", str(pod), "--limit-mib", "40", *expected]),
+        lambda: repository(["verify", str(pod), *expected]),
+    ):
+        assert run_main(command) == 0
+    for part, number in parts:
+        (pod / part.name / CONFIG_FILE).write_text(render_config(part, number, part_serving(manifest, part, SERVING), "cpu"))
+    loaded = [f"--load-model={name}" for name in names]
+    return TritonProcess(repository=pod, arguments=["--model-control-mode=explicit", *loaded], log=folder / "log")
+
+
 @pytest.mark.parametrize("version", [1, 2])
 @pytest.mark.usefixtures("store")
 def test_what_was_built_published_and_fetched_is_served(tmp_path: Path, version: int) -> None:
     """Version 2 has a file that was transformed after its source was compared."""
-    pod = tmp_path / "pod"
-    pod.mkdir()
-    for command in (
-        lambda: models.main(["--to", str(tmp_path / "built"), "magika"]),
-        lambda: repository(["publish", str(tmp_path / "built"), "--to", PLACE]),
-        lambda: repository(["fetch", PLACE, "--to", str(pod), "--limit-mib", "20", f"magika/{version}"]),
-    ):
-        assert run_main(command) == 0
-    manifest = model_manifest("magika")
-    (pod / "magika" / CONFIG_FILE).write_text(render_config(manifest, version, ServingSpec(), "cpu"))
-    with TritonProcess(repository=pod, arguments=["--model-control-mode=explicit", "--load-model=magika"], log=tmp_path / "log") as triton:
+    with serve(tmp_path, "magika", version) as triton:
         triton.wait_ready()
         answer = infer(triton, "magika", tensor("content", "BYTES", [1, 1], ["#!/usr/bin/env python3\nimport sys\nsys.exit(0)\n"]))
         assert outputs(answer)["label"] == ["python"]
+
+
+@pytest.mark.usefixtures("store")
+def test_an_ensemble_is_fetched_with_its_steps_and_served(tmp_path: Path) -> None:
+    """It has no files of its own, and its folder is there all the same."""
+    manifest = model_manifest("ocr")
+    assert manifest.check is not None
+    with serve(tmp_path, "ocr", 1) as triton:
+        triton.wait_ready()
+        # JSON cannot hold the bytes of a picture.
+        headers = {"Content-Type": "application/octet-stream", JSON_LENGTH_HEADER: "0"}
+        answer = httpx.post(f"{triton.http}/v2/models/ocr/infer", content=manifest.check_value, headers=headers, timeout=30)
+        assert answer.status_code == httpx.codes.OK, answer.text
+        assert answer.content.endswith(manifest.check.expected.encode())

@@ -56,8 +56,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[InferenceServer
     repository = folder / "models"
     models = dict(zip(MODELS, map(published, MODELS), strict=True))
     with pytest.MonkeyPatch.context() as patch:
-        for module in ("stage", "sources"):
-            patch.setattr(f"serving.repository.{module}.MODELS_DIR", EXAMPLES)
+        for module in ("artefact", "repository.sources"):
+            patch.setattr(f"serving.{module}.MODELS_DIR", EXAMPLES)
         build_repository([manifest for manifest, _ in models.values()], lambda wheel: Path(wheel.distribution), repository)
     for name, (_, config) in models.items():
         (repository / name / "config.pbtxt").write_text(config)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 
 import grpc
 import httpx
@@ -22,6 +21,7 @@ from loadtests.payloads import Document, grpc_infer, http_raw
 from serving.contract import CONFIG_FILE, GRPC_SERVICE, REPOSITORY_PATH
 from serving.model_config import BatchingSpec, InstancesSpec, ServingSpec, model_manifest, render_config
 from tests.serving.gateway import Gateway, gateway
+from tests.serving.memory import peak, resident_mib
 from tools.endpoint import SIGNATURE
 from tools.triton_process import TritonProcess, serving_rootfs
 
@@ -37,10 +37,11 @@ FOOTPRINT = ModelFootprint(
     shared_memory_mib=MANIFEST.shared_memory_mib,
     load_budget_seconds=MANIFEST.load_budget_seconds,
     max_batch=BATCH,
+    max_rows=BATCH,
     python_backend="python",
 )
 SHM_MIB = plan_shared_memory(SIGNATURE.model, ServerSpec(), [FOOTPRINT], ROUTING.requests) or 0
-MEMORY_MIB = sum(memory_parts(ServerSpec(), [FOOTPRINT], ROUTING.requests, SHM_MIB).values())
+MEMORY_MIB = sum(memory_parts(SIGNATURE.model, ServerSpec(), [FOOTPRINT], ROUTING.requests, SHM_MIB).values())
 LIMIT = ROUTING.requests.max_request_bytes
 # More callers than requests may be under way, over both protocols.
 CALLERS = 160
@@ -183,37 +184,3 @@ def test_many_largest_requests_at_once_are_all_answered_within_the_memory_of_the
     assert answers == {"http 200": CALLERS / 2, f"grpc {SIGNATURE.model}": CALLERS / 2}
     assert max(triton) < MEMORY_MIB, f"{max(triton):.0f} MiB, the rule says {MEMORY_MIB}"
     assert max(envoy) < GATEWAY_MIB
-
-
-@contextmanager
-def peak(look: Callable[[], float]) -> Iterator[list[float]]:
-    """What `look` saw meanwhile."""
-    seen, done = [look()], threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.1):
-            seen.append(look())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        yield seen
-    finally:
-        done.set()
-        watcher.join()
-
-
-def resident_mib(server: TritonProcess) -> float:
-    """Memory of the server and its models, shared memory once."""
-    processes = [server.pid]
-    for process in processes:
-        processes += map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())
-    return sum(map(proportional_mib, processes))
-
-
-def proportional_mib(process: int) -> float:
-    try:
-        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024

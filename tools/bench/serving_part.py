@@ -79,7 +79,7 @@ class Bench:
         return figures
 
     def versions(self) -> tuple[Figure, ...]:
-        """Version 2 is version 1 with its matrix products in INT8."""
+        """Version 2 is version 1 with its convolutions in INT8."""
         ways = (("FP32", 1), ("INT8", 2))
         targets = [grpc(self.triton, f"{MAGIKA} {name}", signature("magika_plain"), TEXT, version=version) for name, version in ways]
         return self.steps.run("INT8 against FP32", partial(serving_protocols.compare, targets, rate=30.0, seconds=10, rounds=4))

@@ -122,8 +122,17 @@ def triton(base: Recipe | str, python: str) -> Recipe:
     variant: Literal["cpu", "gpu"] = "cpu" if isinstance(base, Recipe) else "gpu"
     requirements = (SERVING / "requirements.txt", SERVING / "build-requirements.txt")
     manifests = sorted(SERVING.glob("models/*/model.yaml"))
-    programs = {name: SERVING / "image" / name for name in ("transform.py", "selfcheck.py")}
-    modules = ("repository/stage.py", "repository/sources.py", "model_sources.py", "model_manifest.py", "compatibility.py", "contract.py")
+    programs = {name: SERVING / "image" / name for name in ("transform.py", "selfcheck.py", "stub_guard.py")}
+    modules = (
+        "artefact.py",
+        "repository/stage.py",
+        "repository/sources.py",
+        "model_sources.py",
+        "model_manifest.py",
+        "model_quality.py",
+        "compatibility.py",
+        "contract.py",
+    )
     models = [path for path in SERVING.glob("models/*/*") if path.is_file() and path not in manifests]
     backends = sorted(SERVING.glob("backends/*/*.py")) if variant == "cpu" else []
     code = (*models, *backends, *sorted(SERVING.glob("model_config/*.py")), *(SERVING / name for name in modules))

@@ -5,7 +5,9 @@ least 320 pixels wide. What is transparent becomes white; that package inverts i
 """
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TypeVar
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
@@ -14,9 +16,11 @@ HEIGHT = 48
 MIN_WIDTH = 320
 # Ten times the usual line; the recogniser's time and memory grow with it.
 MAX_WIDTH = 3200
-# A decoded picture holds 3 bytes a pixel: 48 MiB, whatever a small file claims to be.
-MAX_PIXELS = 16 * 1024 * 1024
+# Pillow unpacks to 4 bytes a pixel, and up to four such pictures are there while one is put on white: 64 MiB, whatever a small file claims to be.
+# Reading a JPEG at a fraction of its size (draft mode) would not allow more: of a progressive one libjpeg holds all coefficients, 6 bytes a pixel.
+MAX_PIXELS = 4 * 1024 * 1024
 FORMATS = ("PNG", "JPEG")
+Read = TypeVar("Read")
 
 
 class ImageError(ValueError):
@@ -24,35 +28,54 @@ class ImageError(ValueError):
 
 
 def prepare(contents: Sequence[bytes]) -> np.ndarray:
-    """One array [number of images, 3, 48, width] of numbers from -1 to 1; 0 is padding. ImageError names the image by its place."""
-    pictures = []
-    for place, content in enumerate(contents):
-        try:
-            pictures.append(read_image(content))
-        except ImageError as error:
-            raise ImageError(f"image {place}: {error}" if len(contents) > 1 else str(error)) from error
-    ratio = max(MIN_WIDTH / HEIGHT, *(picture.width / picture.height for picture in pictures))
+    """One array [number of images, 3, 48, width] of numbers from -1 to 1; 0 is padding. ImageError names the image by its place.
+
+    The width is known from the files' headers, so that no more than one picture is unpacked at a time.
+    """
+    sizes = [_placed(read_size, place, contents) for place in range(len(contents))]
+    ratio = max(MIN_WIDTH / HEIGHT, *(width / height for width, height in sizes))
     width = int(HEIGHT * ratio)
-    batch = np.zeros((len(pictures), 3, HEIGHT, width), dtype=np.float32)
-    for row, picture in zip(batch, pictures, strict=True):
+    batch = np.zeros((len(contents), 3, HEIGHT, width), dtype=np.float32)
+    for place, row in enumerate(batch):
+        picture = _placed(read_image, place, contents)
         scaled = min(width, -(-HEIGHT * picture.width // picture.height))
         row[:, :, :scaled] = _normalised(picture, scaled)
+        del picture
     return batch
+
+
+def read_size(content: bytes) -> tuple[int, int]:
+    """Width and height as the file's header has them. ImageError for what is no picture, or too large to be unpacked."""
+    with _opened(content) as picture:
+        return picture.size
 
 
 def read_image(content: bytes) -> Image.Image:
     """The picture in red, green and blue. ImageError for anything that is none, or is too large to be unpacked."""
+    with _opened(content) as picture:
+        picture.load()
+        return _in_colour(picture)
+
+
+@contextmanager
+def _opened(content: bytes) -> Iterator[Image.Image]:
     try:
         with Image.open(io.BytesIO(content), formats=FORMATS) as picture:
             _check_size(*picture.size)
-            picture.load()
-            return _in_colour(picture)
+            yield picture
     except ImageError:
         raise
     except Exception as error:
         # A hostile file makes pillow raise classes without a common base (OSError, SyntaxError, ValueError, struct.error, zlib.error, MemoryError).
         reason = "it is neither PNG nor JPEG" if isinstance(error, UnidentifiedImageError) else str(error) or type(error).__name__
         raise ImageError(f"the image cannot be read: {reason}") from error
+
+
+def _placed(read: Callable[[bytes], Read], place: int, contents: Sequence[bytes]) -> Read:
+    try:
+        return read(contents[place])
+    except ImageError as error:
+        raise ImageError(f"image {place}: {error}" if len(contents) > 1 else str(error)) from error
 
 
 def _check_size(width: int, height: int) -> None:

@@ -24,7 +24,7 @@ def report_of(latencies_ms: list[float], plan: Plan) -> Report:
 
 @pytest.mark.parametrize("order", [lambda values: values, lambda values: values[::-1], lambda values: sorted(values, key=hash)])
 def test_percentiles_are_exact_and_do_not_depend_on_the_order(order: Callable[[list[float]], list[float]]) -> None:
-    """C44 (locustio/locust#331): 990 answers of 100 ms and 20 of 504 ms have a 99th percentile of 504 ms, not 500."""
+    """locustio/locust#331: 990 answers of 100 ms and 20 of 504 ms have a 99th percentile of 504 ms, not 500."""
     report = report_of(order([100.0] * 990 + [504.0] * 20), Plan(rate_rps=1_010, duration_seconds=1))
     assert report.latency_ms(99) == pytest.approx(504)
     assert report.latency_ms(50) == pytest.approx(100)

@@ -77,6 +77,14 @@ def test_a_derived_file_names_its_transformation_and_its_hash(tmp_path, left_out
         load_manifest(edited(tmp_path, versions=versions))
 
 
+def test_code_is_a_file_of_this_repository(tmp_path):
+    """Its text must be known when a stack is planned, which downloads nothing."""
+    versions = yaml.safe_load((MODELS_DIR / "magika" / "model.yaml").read_text())["versions"]
+    versions[0]["files"][1]["name"] = "extra.py"
+    with pytest.raises(ManifestError, match=r"'extra.py': code has a source of kind file"):
+        load_manifest(edited(tmp_path, versions=versions))
+
+
 def test_a_missing_model_is_told_with_those_there_are():
     with pytest.raises(ManifestError, match="does not exist") as error:
         model_manifest("nonesuch")

@@ -3,9 +3,11 @@
 import importlib.util
 import io
 import struct
+import subprocess
 import sys
 import zlib
 from contextlib import suppress
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -108,7 +110,7 @@ def test_pictures_of_one_request_have_the_width_of_the_longest() -> None:
         (encoded(picture("RGB"))[:-30], "truncated"),
         (encoded(picture("RGB", (600, 200)), "JPEG")[:500], "(?i)truncated"),
         (encoded(picture("RGB")).replace(b"IDAT", b"IDAX"), "cannot be read"),
-        (bomb(5_000, 5_000), "5000 x 5000 pixels, and at most 16777216"),
+        (bomb(5_000, 5_000), "5000 x 5000 pixels, and at most 4194304"),
         (bomb(60_000, 60_000), "3600000000 pixels"),
         (bomb(2**31 - 1, 2**31 - 1), "pixels"),
         (encoded(Image.new("L", (4000, 20))), "at most 67 times as wide as high"),
@@ -117,6 +119,32 @@ def test_pictures_of_one_request_have_the_width_of_the_longest() -> None:
 def test_what_is_no_picture_of_a_line_is_refused_with_the_reason(content: bytes, reason: str) -> None:
     with pytest.raises(decoding.ImageError, match=reason):
         decoding.prepare([content])
+
+
+# Most pixels and the widest line at once.
+LARGEST = (16_640, 250)
+# Arguments: folder of the module, a picture, how many of it. Prints by how many MiB the process grew, and how many of them are the answer.
+GROWTH = """
+import pathlib, resource, sys
+sys.path.insert(0, sys.argv[1])
+from decoding import prepare
+contents = [pathlib.Path(sys.argv[2]).read_bytes()] * int(sys.argv[3])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+answer = prepare(contents)
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024, answer.nbytes / 2**20)
+"""
+
+
+@pytest.mark.parametrize(("mode", "kind"), [("RGBA", "PNG"), ("I;16", "PNG"), ("RGB", "PNG"), ("CMYK", "JPEG")])
+def test_a_batch_of_the_largest_pictures_takes_the_memory_of_one_beside_its_answer(mode: str, kind: str, tmp_path: Path) -> None:
+    """Sixteen small files of blank pictures were unpacked side by side: 768 MiB, and the server was gone."""
+    file = tmp_path / "largest"
+    blank = Image.fromarray(np.zeros(LARGEST[::-1], dtype=np.uint16)) if mode == "I;16" else Image.new(mode, LARGEST)
+    file.write_bytes(encoded(blank, kind, progressive=True, subsampling=0))
+    command = [sys.executable, "-c", GROWTH, str(MODELS_DIR / "ocr_decode"), str(file), "16"]
+    grown, answer = map(float, subprocess.run(command, capture_output=True, text=True, check=True).stdout.split())
+    one = 4 * decoding.MAX_PIXELS / 2**20
+    assert grown < answer + 4 * one
 
 
 def test_of_several_pictures_the_bad_one_is_named() -> None:

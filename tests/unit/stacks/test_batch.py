@@ -61,3 +61,15 @@ def test_a_job_that_does_not_fit_the_stack_is_refused(jobs, key, reason):
         load("local", as_pulumi_passes(config(**jobs)))
     assert key in str(refused.value)
     assert reason in str(refused.value)
+
+
+def test_a_model_that_takes_no_files_is_refused_in_words_of_the_job():
+    document = config(nightly={**JOB, "model": "recognise"})
+    models = document["inference-platform:models"]
+    models["recognise"] = {key: value for key, value in models["magika"].items() if key != "canary"} | {"tritonName": "ocr_recognise"}
+    with pytest.raises(ConfigError) as refused:
+        load("local", as_pulumi_passes(document))
+    [told] = [line for line in str(refused.value).splitlines() if "batchJobs.nightly.model" in line]
+    assert "a file is no tensor 'x' of type FP32 and shape [-1, 3, 48, -1]" in told
+    assert "use a model whose one input takes a file" in str(refused.value)
+    assert "front" not in str(refused.value)

@@ -42,7 +42,7 @@ def closed_port() -> int:
 
 
 def test_a_context_that_is_not_in_the_kubeconfig_is_refused_with_those_that_are(tmp_path: Path) -> None:
-    """C06a (pulumi/pulumi-kubernetes#1853): the current context is no substitute."""
+    """pulumi/pulumi-kubernetes#1853: the current context is no substitute."""
     path = write_kubeconfig(tmp_path / "config", {"prod": "https://a", "staging": "https://b"}, current="prod")
     with pytest.raises(AssetError) as caught:
         find_access([path], "inference-platform-dev")
@@ -77,7 +77,7 @@ def test_a_broken_kubeconfig_is_an_error_of_ours(tmp_path: Path, content: bytes)
 
 
 def test_an_api_server_that_refuses_connections_is_called_unreachable(closed_port: int) -> None:
-    """C06b (pulumi/pulumi-kubernetes#1565)."""
+    """pulumi/pulumi-kubernetes#1565."""
     with pytest.raises(AssetError) as caught:
         check_reachable(Access("c", f"https://127.0.0.1:{closed_port}", through_proxy=False))
     assert "is unreachable" in caught.value.message
@@ -143,7 +143,7 @@ def test_the_provider_is_the_same_for_every_user_and_machine(monkeypatch: pytest
 
 
 def test_a_cluster_that_does_not_answer_is_never_taken_for_empty() -> None:
-    """C06b (pulumi/pulumi-kubernetes#1565)."""
+    """pulumi/pulumi-kubernetes#1565."""
     inputs = provider_inputs()
     assert inputs["deleteUnreachable"] == "false"
     assert inputs["skipUpdateUnreachable"] == "false"

@@ -114,7 +114,7 @@ def test_a_model_of_the_name_that_the_fronts_objects_get_is_refused():
 
 
 def test_memory_that_cannot_hold_a_request_is_refused_with_the_memory_that_can():
-    assert "set memoryMib to at least 384" in refusal(with_front(maxRequestMib=64, memoryMib=256))
+    assert "set memoryMib to at least 640" in refusal(with_front(maxRequestMib=64, memoryMib=256))
 
 
 def test_the_front_is_named_after_its_model():

@@ -61,7 +61,7 @@ def test_a_key_that_resembles_nothing_lists_what_may_stand_there() -> None:
 
 @pytest.mark.parametrize("weight", [-1, 101, 12.5, True, "25", None, [25], {"stable": 90}])
 def test_a_weight_that_is_no_whole_percentage_is_refused(weight: Any) -> None:
-    """C25 (istio/istio#50228, kiali/kiali#2108)."""
+    """istio/istio#50228, kiali/kiali#2108."""
     text = refusal(changed("models.magika.canary.weight", weight))
     assert "models.magika.canary.weight" in text
 
@@ -74,7 +74,7 @@ def test_the_ends_of_the_scale_are_weights(weight: Any) -> None:
 
 
 def test_a_canary_without_weight_is_an_error_not_a_default() -> None:
-    """C25 (istio/api#586)."""
+    """istio/api#586."""
     assert "models.magika.canary.weight: required key is missing" in refusal(without("models.magika.canary.weight"))
 
 
@@ -114,14 +114,14 @@ def test_another_name_for_a_published_model_needs_its_triton_name() -> None:
 
 
 def test_a_stack_without_context_is_refused_by_the_missing_key() -> None:
-    """C06a (pulumi/pulumi-kubernetes#1853)."""
+    """pulumi/pulumi-kubernetes#1853."""
     text = refusal(without("cluster.context"))
     assert "cluster.context: required key is missing" in text
     assert "pulumi config set --path cluster.context" in text
 
 
 def test_a_key_of_a_default_provider_is_refused_because_it_would_do_nothing() -> None:
-    """C06a (pulumi/pulumi-kubernetes#1853)."""
+    """pulumi/pulumi-kubernetes#1853."""
     config = document()
     config["kubernetes:context"] = "prod"
     assert "kubernetes:context: has no effect" in refusal(config)
@@ -163,7 +163,7 @@ def test_gpus_of_a_pool_that_does_not_exist_are_refused() -> None:
 
 
 def test_two_slots_of_a_shared_pool_are_refused_naming_pool_and_model() -> None:
-    """C10 (NVIDIA/gpu-operator#386)."""
+    """NVIDIA/gpu-operator#386."""
     config = changed("models.magika.server", {"gpusPerReplica": 2, "nodePool": "shared"})
     sharing = {"mode": "time-slicing", "replicas": 4}
     pool = {"accelerator": "a100", "cardsPerNode": 4, "cardMemoryMib": 40960, "minNodes": 0, "maxNodes": 2, "sharing": sharing}

@@ -1,10 +1,13 @@
 """What the composition root joins: providers, order, outputs."""
 
+import json
 from typing import Any
 
 import pulumi
 import pytest
 
+from serving.artefact import artefact_sha256
+from serving.model_manifest import model_manifest
 from stacks.loader import load
 from stacks.platform import PlatformOutputs, build
 from tests.documents import ENVIRONMENTS, as_pulumi_passes, built, changed, document, local_assets, without
@@ -13,7 +16,7 @@ from tests.engine import PROVIDER_PREFIX, run
 
 @pytest.mark.parametrize("stack", ENVIRONMENTS)
 def test_every_kubernetes_object_has_the_stacks_own_provider(stack: str) -> None:
-    """C06a (pulumi/pulumi-kubernetes#1853)."""
+    """pulumi/pulumi-kubernetes#1853."""
     recording = built(document(stack), stack)
     [provider] = [resource for resource in recording.resources if resource.type.startswith(PROVIDER_PREFIX)]
     charts = recording.of_type("Chart")
@@ -24,7 +27,7 @@ def test_every_kubernetes_object_has_the_stacks_own_provider(stack: str) -> None
 
 @pytest.mark.parametrize("stack", ENVIRONMENTS)
 def test_default_providers_are_disabled_in_every_stack_file(stack: str) -> None:
-    """C06a (pulumi/pulumi-kubernetes#1853)."""
+    """pulumi/pulumi-kubernetes#1853."""
     assert document(stack)["pulumi:disable-default-providers"] == ["*"]
 
 
@@ -77,17 +80,29 @@ def reordered(value: Any) -> Any:
 
 @pytest.mark.parametrize("stack", ENVIRONMENTS)
 def test_the_order_of_the_keys_changes_nothing(stack: str) -> None:
-    """C04 (pulumi/pulumi-kubernetes#1568): no diff, so no rollout."""
+    """pulumi/pulumi-kubernetes#1568: no diff, so no rollout."""
     before, after = ({r.urn: r.inputs for r in built(config, stack).resources} for config in (document(stack), reordered(document(stack))))
     assert after == before
 
 
-def test_the_gateway_drains_as_long_as_the_slowest_models_requests() -> None:
-    """C17 (triton-inference-server/server#6939): the proxy in front outlives the servers behind."""
+@pytest.mark.parametrize(
+    ("keys", "promised"),
+    [
+        ({}, 60),
+        ({"routing": {"timeoutSeconds": 90}}, 90),
+        ({"routing": {"timeoutSeconds": 90.2}}, 91),
+        # The route to a front gives it 5 s more to say that time is up.
+        ({"routing": {"timeoutSeconds": 90}, "front": {"timeoutSeconds": 90}}, 95),
+    ],
+)
+def test_the_gateway_drains_as_long_as_the_routes_promise_a_request(keys: dict[str, object], promised: int) -> None:
+    """triton-inference-server/server#6939: the proxy in front outlives the servers behind."""
     settings = document()["inference-platform:models"]["magika"]
-    slow = {**settings, "tritonName": "magika", "server": {"maxRequestSeconds": 50}}
+    slow = {**settings, "tritonName": "magika", **keys}
     [gateway] = [chart for chart in built(changed("models.slow", slow)).of_type("Chart") if chart.name == "inference-gateway"]
-    assert gateway.inputs["values"]["terminationGracePeriodSeconds"] > 50
+    drain = json.loads(gateway.inputs["values"]["podAnnotations"]["proxy.istio.io/config"])["terminationDrainDuration"]
+    assert int(drain.removesuffix("s")) >= promised
+    assert gateway.inputs["values"]["terminationGracePeriodSeconds"] > promised
 
 
 def test_simulated_gpus_are_made_only_where_they_are_asked_for() -> None:
@@ -136,7 +151,9 @@ def test_a_model_from_an_object_store_is_fetched_by_the_image_of_the_apps_under_
     for deployment in (recording.one("Deployment", "magika-v1"), recording.one("Deployment", "magika-v2")):
         [init] = deployment.inputs["spec"]["template"]["spec"]["initContainers"]
         assert init["image"] == "registry.example.com/apps:1"
-        assert init["args"][-1] == f"magika/{deployment.inputs['metadata']['name'][-1]}"
+        version = int(deployment.inputs["metadata"]["name"][-1])
+        # What the registry approves is what the pod takes.
+        assert init["args"][-1] == f"magika/{version}@sha256:{artefact_sha256(model_manifest('magika'), version)}"
     assert recording.one("ServiceAccount", "magika").inputs["metadata"]["annotations"] == {"example.com/role": "reader"}
     assert recording.of_type("ModelCache") == []
 

@@ -1,13 +1,15 @@
 """What a stack says about serving fits the server, the pool, the routes and the published model; every refusal names the key to change."""
 
+import re
 from typing import Any
 
 import pytest
 
 from serving.model_config import ModelManifest, model_manifest
 from stacks.models import served_versions
-from tests.documents import changed
+from tests.documents import built, changed
 from tests.unit.stacks.test_loader import loaded, refusal
+from tools.paths import REPO
 
 POOL = {"accelerator": "v100", "cardsPerNode": 2, "cardMemoryMib": 16_384, "minNodes": 0, "maxNodes": 4}
 
@@ -67,11 +69,11 @@ def test_instances_that_fit_their_cards_are_accepted(instances: dict[str, Any], 
 @pytest.mark.parametrize(
     ("instances", "pool", "server", "needed", "usable"),
     [
-        ({"count": 5}, {}, {}, 15_360, 13_107),
+        ({"count": 5}, {}, {}, 15_424, 13_107),
         ({"count": 4}, {}, {"cudaMemoryPoolMib": 1024}, 13_312, 13_107),
-        ({"count": 4, "gpus": [0], "further": [{"kind": "gpu", "gpus": [0]}]}, {}, {}, 15_360, 13_107),
-        ({"count": 2}, {"sharing": {"mode": "mps", "replicas": 4}}, {}, 6144, 3276),
-        ({"count": 2}, {"sharing": {"mode": "time-slicing", "replicas": 4}}, {}, 6144, 3276),
+        ({"count": 4, "gpus": [0], "further": [{"kind": "gpu", "gpus": [0]}]}, {}, {}, 15_424, 13_107),
+        ({"count": 2}, {"sharing": {"mode": "mps", "replicas": 4}}, {}, 6208, 3276),
+        ({"count": 2}, {"sharing": {"mode": "time-slicing", "replicas": 4}}, {}, 6208, 3276),
         (
             {"count": 2},
             {
@@ -80,7 +82,7 @@ def test_instances_that_fit_their_cards_are_accepted(instances: dict[str, Any], 
                 "sharing": {"mode": "mig", "strategy": "single", "profiles": [{"profile": "1g.5gb", "count": 7}]},
             },
             {},
-            6144,
+            6208,
             4096,
         ),
     ],
@@ -184,3 +186,64 @@ def test_half_of_the_cores_run_the_model_when_nobody_says(limit: float, count: i
     [version, _] = served_versions("magika", model, "cpu")
     assert version.models[0].footprint.instances == count
     assert f"count: {count}" in version.models[0].config_pbtxt
+
+
+@pytest.mark.parametrize(
+    ("batching", "count", "warned"),
+    [
+        ({"priorities": {"levels": 2}}, 1, True),
+        ({"queue": {"maxSize": 100}}, 1, True),
+        ({"queue": {"allowTimeoutOverride": True}}, 1, True),
+        ({"priorities": {"levels": 2}}, 2, False),
+        ({"preferredSizes": [4]}, 1, False),
+        ({}, 1, False),
+    ],
+)
+def test_a_batcher_that_may_pause_between_bursts_is_warned_of_when_planned(batching: dict[str, Any], count: int, warned: bool) -> None:
+    config = changed_model(batching={"maxBatchSize": 16, **batching}, instances={"count": count}, server={"memoryMib": 4096}, canary=None)
+    model = loaded(config).models["magika"]
+    [version] = served_versions("magika", model, "cpu")
+    warnings = [line for line in built(config).warnings if "500 ms" in line]
+    assert warnings == [f"magika-v1: {warning}" for warning in version.models[0].warnings]
+    assert bool(warnings) is warned
+    assert all("set models.magika.instances.count: 2" in line for line in warnings)
+
+
+def test_the_warning_names_each_step_of_an_ensemble_that_may_pause() -> None:
+    batching = {"maxBatchSize": 4, "priorities": {"levels": 2}}
+    config = changed(
+        "models.ocr", {"version": 1, "slo": {"p99Ms": 500}, "batching": batching, "instances": {"count": 1}, "server": {"memoryMib": 4096}}
+    )
+    model = loaded(config).models["ocr"]
+    version = served_versions("ocr", model, "cpu")[0]
+    assert {loaded_model.name for loaded_model in version.models if loaded_model.warnings} == {each.name for each in version.models} - {"ocr"}
+    assert all("models.ocr.instances.count" in warning for each in version.models for warning in each.warnings)
+
+
+def with_ocr(batch: int | None = None) -> dict[str, Any]:
+    """The local stack with ocr as the README of serving adds it, or with another largest batch."""
+    model: dict[str, Any] = {}
+    for path, value in re.findall(
+        r"^    pulumi config set --path models\.ocr\.(\S+) (\d+)$", (REPO / "serving" / "README.md").read_text(), re.MULTILINE
+    ):
+        *parents, key = path.split(".")
+        place = model
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[key] = int(value)
+    if batch is not None:
+        model["batching"]["maxBatchSize"] = batch
+    config = changed("models.magika.version", 1)
+    config["inference-platform:models"]["ocr"] = model
+    return config
+
+
+def test_the_readmes_second_model_fits_its_server_and_not_with_a_larger_batch() -> None:
+    assert loaded(with_ocr()).models["ocr"].batching.max_batch_size == 4
+    text = refusal(with_ocr(16))
+    assert "models.ocr.server.memoryMib = 1280" in text
+    assert "1568 for rows at work (memoryMibPerRow of model.yaml x batching.maxBatchSize)" in text
+
+
+def test_a_model_whose_rows_weigh_something_needs_a_largest_batch() -> None:
+    assert "models.ocr.batching.maxBatchSize = 0: model 'ocr': batching.maxBatchSize 0 lets a request have any number of rows" in refusal(with_ocr(0))

@@ -113,7 +113,7 @@ def test_another_artefact_than_the_registered_one_is_refused(version: int, key: 
     served = published(version).artefact_sha256
     found = faults(stack(), *records)
     assert set(found) == {key}
-    assert f"version {version} is registered with artefact {'f' * 12}, and model.yaml has {served[:12]}" in found[key].reason
+    assert f"version {version} is registered with artefact {'f' * 12}, and model.yaml with its code has {served[:12]}" in found[key].reason
 
 
 @pytest.mark.parametrize(("version", "key"), [(1, STABLE_KEY), (2, WEIGHT_KEY)])

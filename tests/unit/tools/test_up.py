@@ -46,7 +46,7 @@ def test_a_machine_that_cannot_carry_the_cluster_is_told_so_first(monkeypatch, t
 
 @pytest.mark.usefixtures("reachable")
 def test_a_context_that_is_not_there_is_refused_and_the_current_one_is_no_substitute():
-    """C06a (pulumi/pulumi-kubernetes#1853)."""
+    """pulumi/pulumi-kubernetes#1853."""
     with pytest.raises(AssetError, match="'kind-other' is not in"):
         command.up(own_target("kind-other"))
 

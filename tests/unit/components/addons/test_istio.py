@@ -114,7 +114,7 @@ def test_the_definitions_come_before_the_control_plane_and_the_namespace_before_
 
 
 def test_everything_carries_the_explicit_provider_and_hangs_below_the_component():
-    """C06 (pulumi/pulumi-kubernetes#1853)."""
+    """pulumi/pulumi-kubernetes#1853."""
     recording = run(build)
     provider = next(resource.urn for resource in recording.resources if resource.type == "pulumi:providers:kubernetes")
     made = [*recording.kubernetes, *recording.of_type("Chart")]

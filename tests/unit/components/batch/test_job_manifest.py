@@ -1,5 +1,9 @@
 """The Job of a batch run: what it runs, when it is tried again, what it may do."""
 
+import subprocess
+import sys
+from dataclasses import replace
+
 import pytest
 from pydantic import ValidationError
 
@@ -36,6 +40,13 @@ def test_the_client_understands_its_command_line(monkeypatch):
     assert container()["args"][:2] == ["serving.batch", "run"]
 
 
+@pytest.mark.parametrize(("timeout", "outage"), [(60, 600), (3600, 7200)])
+def test_a_model_with_a_long_time_limit_is_given_longer_before_it_counts_as_away(timeout, outage, monkeypatch):
+    monkeypatch.setenv("JOB_COMPLETION_INDEX", "0")
+    arguments = parse(build_arguments(replace(plan(), timeout_seconds=timeout)), "")
+    assert (arguments.timeout_seconds, arguments.outage_seconds) == (timeout, outage)
+
+
 def test_volumes_are_mounted_where_the_client_looks_and_the_input_cannot_be_written():
     only = container(input=VOLUME_IN, output=VOLUME_OUT)
     assert only["args"][2:4] == ["/input", "/output"]
@@ -60,7 +71,8 @@ def test_only_what_another_try_can_change_is_tried_again():
     assert ignore == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget", "status": "True"}]}
     assert final["action"] == "FailIndex"
     assert set(FINAL_EXIT_CODES) == {Exit.REFUSED, 2, Exit.ITEMS_FAILED}
-    assert not {Exit.DONE, Exit.NO_SERVER, Exit.IN_USE, 137, 143} & set(FINAL_EXIT_CODES)
+    crashed = subprocess.run([sys.executable, "-c", "raise MemoryError"], stderr=subprocess.DEVNULL, check=False).returncode
+    assert not {Exit.DONE, Exit.NO_SERVER, Exit.NO_STORE, Exit.IN_USE, crashed, 137, 143} & set(FINAL_EXIT_CODES)
     assert pod()["restartPolicy"] == "Never", "a pod failure policy knows no other"
 
 

@@ -15,18 +15,18 @@ EDGES = [1.0, 2.0, 5.0, 10.0, 100.0]
 
 
 def test_the_p99_of_a_fleet_comes_from_summed_buckets():
-    """C21: triton-inference-server/server#7672, #8561."""
+    """triton-inference-server/server#7672, #8561."""
     assert quantile(sum_buckets([POD_A, POD_B]), 0.99) == pytest.approx(49.75)
 
 
 def test_a_mean_of_the_pods_percentiles_is_another_number():
-    """C21: what people read off it is ten times too high."""
+    """What people read off it is ten times too high."""
     alone = [quantile(pod, 0.99) for pod in (POD_A, POD_B)]
     assert sum(filter(None, alone)) / len(alone) == pytest.approx(510)
 
 
 def test_durations_are_microseconds_per_request_and_batches_are_items_per_execution():
-    """C22: triton-inference-server/server#7692, #5927."""
+    """triton-inference-server/server#7692, #5927."""
     assert (WINDOW.mean_request_ms, WINDOW.mean_queue_ms, WINDOW.mean_batch) == (50, 10, 8)
 
 
@@ -35,7 +35,7 @@ def test_executions_would_be_the_wrong_denominator():
 
 
 def test_a_window_without_traffic_is_zero_and_no_quantile():
-    """C22: nothing divides by zero."""
+    """Nothing divides by zero."""
     idle = CounterWindow(requests=0, executions=0, inferences=0, request_us=0, queue_us=0)
     assert (idle.mean_request_ms, idle.mean_queue_ms, idle.mean_batch) == (0, 0, 0)
     assert quantile({25.0: 0.0, math.inf: 0.0}, 0.99) is None

@@ -71,13 +71,13 @@ def test_sharing_decides_resource_slots_and_memory(sharing, resource, per_node, 
 
 
 def test_a_shared_card_gives_one_slot_per_pod():
-    """C10: NVIDIA/gpu-operator#386, NVIDIA/k8s-device-plugin#491."""
+    """NVIDIA/gpu-operator#386, NVIDIA/k8s-device-plugin#491."""
     with pytest.raises(ValueError, match=r"2 slots per replica, but a pool with sharing\.mode time-slicing gives 1"):
         slot_request(pool(sharing={"mode": "time-slicing", "replicas": 4}), 2)
 
 
 def test_whole_cards_are_given_as_asked():
-    """C10, the unshared half: NVIDIA/k8s-device-plugin#491."""
+    """The unshared half: NVIDIA/k8s-device-plugin#491."""
     assert slot_request(pool(), 2) == {"nvidia.com/gpu": "2"}
 
 
@@ -87,20 +87,20 @@ def test_a_pod_larger_than_a_node_is_refused():
 
 
 def test_strategy_single_takes_one_profile():
-    """C13: NVIDIA/k8s-device-plugin#397."""
+    """NVIDIA/k8s-device-plugin#397."""
     with pytest.raises(ValidationError, match="strategy single takes one profile for the whole node"):
         pool(sharing=mig("single", **{"1g_10gb": 4, "3g_40gb": 1}))
 
 
 def test_strategy_mixed_asks_for_the_profile_and_for_no_whole_gpu():
-    """C13: NVIDIA/gpu-operator#637."""
+    """NVIDIA/gpu-operator#637."""
     mixed = pool(sharing=mig("mixed", **{"1g_10gb": 4, "3g_40gb": 1}))
     assert slot_request(mixed, 1, "1g.10gb") == {"nvidia.com/mig-1g.10gb": "1"}
     assert max_slots(mixed, "1g.10gb") == 64
 
 
 def test_strategy_single_asks_for_a_plain_gpu():
-    """C13: NVIDIA/gpu-operator#637."""
+    """NVIDIA/gpu-operator#637."""
     assert slot_request(pool(sharing=mig("single", **{"1g_10gb": 7})), 1, "1g.10gb") == {"nvidia.com/gpu": "1"}
 
 
@@ -114,7 +114,7 @@ def test_strategy_single_asks_for_a_plain_gpu():
     ],
 )
 def test_mig_devices_are_asked_for_one_at_a_time_and_by_name(slots, profile, reason):
-    """C13: NVIDIA/k8s-device-plugin#728."""
+    """NVIDIA/k8s-device-plugin#728."""
     with pytest.raises(ValueError, match=reason):
         slot_request(pool(sharing=mig("mixed", **{"1g_10gb": 4, "3g_40gb": 1})), slots, profile)
 
@@ -137,7 +137,7 @@ def test_a_mig_profile_needs_a_mig_pool():
     ],
 )
 def test_a_card_that_cannot_hold_the_mig_devices_is_refused(accelerator, sharing, reason):
-    """C13: NVIDIA/gpu-operator#637."""
+    """NVIDIA/gpu-operator#637."""
     with pytest.raises(ValidationError, match=reason):
         pool(accelerator=accelerator, sharing=sharing)
 

@@ -7,19 +7,19 @@ from components.core.rollout import CPU_SURGE, Demand, plan_surge
 
 
 def test_a_full_pool_gives_a_pod_before_it_takes_one():
-    """C14: defilantech/LLMKube#192, ai-runway/airunway#400."""
+    """defilantech/LLMKube#192, ai-runway/airunway#400."""
     surge = plan_surge(Demand(4, 1), (), nodes=1, node_slots=4)
     assert (surge.max_surge, surge.max_unavailable, surge.warning) == (0, 1, None)
 
 
 def test_free_slots_are_used_and_no_more_than_there_are():
-    """C14, 6 slots."""
+    """6 slots."""
     surge = plan_surge(Demand(4, 1), (), nodes=1, node_slots=6)
     assert (surge.max_surge, surge.max_unavailable) == (2, 0)
 
 
 def test_one_replica_on_the_only_slot_is_updated_with_a_warning():
-    """C14: the update cannot be without downtime, and says so."""
+    """The update cannot be without downtime, and says so."""
     surge = plan_surge(Demand(1, 1), (), nodes=1, node_slots=1)
     assert (surge.max_surge, surge.max_unavailable) == (0, 1)
     assert surge.warning is not None
@@ -27,7 +27,7 @@ def test_one_replica_on_the_only_slot_is_updated_with_a_warning():
 
 
 def test_stable_and_canary_are_counted_together():
-    """C14: the canary's pods take slots of the same pool."""
+    """The canary's pods take slots of the same pool."""
     assert plan_surge(Demand(4, 1), (Demand(2, 1),), nodes=1, node_slots=6).max_surge == 0
 
 
@@ -40,14 +40,14 @@ def test_without_gpus_one_pod_more_and_none_less():
 
 
 def test_stable_and_canary_share_the_free_slots_because_a_new_image_rolls_both():
-    """C14: each of them alone would fit twice, both together once each."""
+    """Each of them alone would fit twice, both together once each."""
     stable, canary = Demand(3, 1, "m-v1"), Demand(3, 1, "m-v2")
     assert plan_surge(stable, (canary,), nodes=1, node_slots=8).max_surge == 1
     assert plan_surge(canary, (stable,), nodes=1, node_slots=8).max_surge == 1
 
 
 def test_the_only_free_slot_is_given_once_and_to_the_one_replica():
-    """C14: whoever asks, and in whatever order; without it the lone replica would stop at every update."""
+    """Whoever asks, and in whatever order; without it the lone replica would stop at every update."""
     many, lone = Demand(3, 1, "a"), Demand(1, 1, "b")
     assert plan_surge(lone, (many,), nodes=1, node_slots=5).max_surge == 1
     assert plan_surge(many, (lone,), nodes=1, node_slots=5).max_surge == 0
@@ -67,7 +67,7 @@ def surges_of(pool, nodes, node_slots):
 
 @given(pool=pools, nodes=st.integers(1, 5), node_slots=st.integers(1, 8), data=st.data())
 def test_every_surge_pod_fits_wherever_the_others_are_while_all_deployments_roll_at_once(pool, nodes, node_slots, data):
-    """C14 for the whole pool: surge pods of all Deployments come in any order, and none waits for a slot."""
+    """For the whole pool: surge pods of all Deployments come in any order, and none waits for a slot."""
     surges = surges_of(pool, nodes, node_slots)
     assert all(surge.max_surge + surge.max_unavailable > 0 for surge in surges)  # Kubernetes refuses 0 and 0
     free = [node_slots] * nodes

@@ -29,7 +29,7 @@ def test_the_models_own_service_does_not_select_the_fronts_pods():
 
 
 def test_every_port_says_its_protocol_in_its_name():
-    """C27 (istio/istio#7117)."""
+    """istio/istio#7117."""
     for port in manifest.build_service(plan())["spec"]["ports"]:
         assert port["name"].startswith("http-")
         assert port["appProtocol"] == "http"

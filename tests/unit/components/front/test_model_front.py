@@ -44,7 +44,7 @@ def test_other_settings_change_the_config_map_and_the_deployment_alone():
 
 
 def test_every_object_carries_the_explicit_provider():
-    """C06 (pulumi/pulumi-kubernetes#1853)."""
+    """pulumi/pulumi-kubernetes#1853."""
     recording = run(build)
     provider = next(resource.urn for resource in recording.resources if resource.type == "pulumi:providers:kubernetes")
     assert {resource.provider_urn for resource in recording.kubernetes} == {provider}

@@ -17,14 +17,14 @@ def test_the_bodies_it_holds_at_once_always_fit_into_its_memory(memory, request_
     try:
         spec = front(memoryMib=memory, maxRequestMib=request_mib)
     except ValidationError:
-        assert BASE_MIB + COPIES * request_mib > memory
+        assert BASE_MIB + COPIES * 2 * request_mib > memory
     else:
-        assert spec.max_request_mib <= spec.body_memory_mib
+        assert 2 * spec.max_request_mib <= spec.body_memory_mib
         assert BASE_MIB + COPIES * spec.body_memory_mib <= memory
 
 
-def test_memory_that_cannot_hold_one_request_says_what_would():
-    with pytest.raises(ValidationError, match="set memoryMib to at least 384, or lower maxRequestMib"):
+def test_memory_that_cannot_hold_an_item_of_a_batch_beside_a_request_says_what_would():
+    with pytest.raises(ValidationError, match="set memoryMib to at least 640, or lower maxRequestMib"):
         front(maxRequestMib=64)
 
 

@@ -9,12 +9,13 @@ from components.inference.spec import LoadedModel, ModelFootprint, ModelVersion,
 
 IDENTITY = ModelIdentity(name="magika", triton_name="magika_files", namespace="inference")
 FOOTPRINT = ModelFootprint(instances=2, memory_mib=128, shared_memory_mib=0, load_budget_seconds=40, python_backend="python")
+FILES = "f1" * 32
 PBTXT = 'name: "magika_files"\n'
 
 
 def loaded(name="magika_files", pbtxt=PBTXT, **footprint):
     """A model of a server."""
-    return LoadedModel(name=name, version=1, size_bytes=3_000_000, config_pbtxt=pbtxt, footprint=replace(FOOTPRINT, **footprint))
+    return LoadedModel(name=name, version=1, size_bytes=3_000_000, files_sha256=FILES, config_pbtxt=pbtxt, footprint=replace(FOOTPRINT, **footprint))
 
 
 def version(number=1, *, replicas=1, pbtxt=PBTXT, steps=(), **footprint):

@@ -112,14 +112,24 @@ def test_an_object_store_is_reached_at_its_addresses_and_port():
 
 
 def test_without_addresses_only_the_pods_that_use_a_store_reach_its_port():
-    rules = build_network_policies(MODELS, GATEWAY, NetworkSpec(), [StoreUser(label=labels.MODEL, value="magika", port=9000)])
+    rules = build_network_policies(MODELS, GATEWAY, NetworkSpec(), [StoreUser(label=labels.MODEL, value="magika", ports={9000})])
     assert reaches(rules, SERVER, OUTSIDE, 9000)
     assert not reaches(rules, SERVER, OUTSIDE, 443)
     assert not any(reaches(rules, pod, OUTSIDE, 9000) for pod in (STRANGER, JOB, Pod(MODELS, labels.model("other"))))
     named = NetworkSpec.model_validate({"destinations": [{"cidr": "10.20.0.0/16", "port": 9000}]})
-    narrowed = build_network_policies(MODELS, GATEWAY, named, [StoreUser(label=labels.MODEL, value="magika", port=9000)])
+    narrowed = build_network_policies(MODELS, GATEWAY, named, [StoreUser(label=labels.MODEL, value="magika", ports={9000})])
     assert reaches(narrowed, SERVER, STORE, 9000)
     assert not reaches(narrowed, SERVER, OUTSIDE, 9000)
+
+
+def test_a_model_and_a_batch_job_of_one_name_have_a_policy_each_and_all_their_ports():
+    uses = [StoreUser(label=labels.MODEL, value="nightly", ports={443, 9000}), StoreUser(label=labels.BATCH, value="nightly", ports={9001})]
+    rules = build_network_policies(MODELS, GATEWAY, NetworkSpec(), uses)
+    names = [rule["metadata"]["name"] for rule in rules]
+    assert len(set(names)) == len(names)
+    model, job = Pod(MODELS, labels.model("nightly")), Pod(MODELS, labels.batch("nightly"))
+    assert [port for port in (443, 9000, 9001) if reaches(rules, model, OUTSIDE, port)] == [443, 9000]
+    assert [port for port in (443, 9000, 9001) if reaches(rules, job, OUTSIDE, port)] == [9001]
 
 
 @given(st.sampled_from(sorted(POD)), st.integers(1, 65_535), st.sampled_from(["TCP", "UDP", "SCTP"]))

@@ -11,7 +11,7 @@ from components.inference.plan import plan_versions
 from components.inference.repository_manifest import CacheUse, RepositoryUse, volume_mib
 from components.inference.triton_manifest import build_deployment, build_service_account
 from tests.engine import run
-from tests.unit.components.inference.models import IDENTITY, loaded, server, version
+from tests.unit.components.inference.models import FILES, IDENTITY, loaded, server, version
 
 STORE = {"kind": "objectStore", "bucket": "models", "prefix": "prod/triton", "endpoint": "http://minio:9000", "region": "eu-central-1"}
 SECRET = {"secret": "model-store"}
@@ -50,7 +50,7 @@ def test_every_model_of_the_deployment_is_fetched_before_the_server_starts():
     [init] = pod(store(), steps=(loaded("decode"),))["initContainers"]
     assert init["image"] == "apps:1"
     assert init["args"][:3] == ["serving.repository", "fetch", "s3://models/prod/triton"]
-    assert init["args"][-2:] == ["magika_files/1", "decode/1"]
+    assert init["args"][-2:] == [f"magika_files/1@sha256:{FILES}", f"decode/1@sha256:{FILES}"]
     options = dict(zip(init["args"][3:-2:2], init["args"][4:-2:2], strict=True))
     assert options == {"--to": "/repository", "--limit-mib": "23", "--endpoint": "http://minio:9000", "--region": "eu-central-1"}
 
@@ -94,7 +94,7 @@ def test_a_role_is_an_annotation_of_the_service_account():
 def test_a_volume_is_compared_before_the_server_starts_and_nobody_can_write_to_it():
     manifest = pod(volume(path="prod/triton"))
     [init] = manifest["initContainers"]
-    assert init["args"] == ["serving.repository", "verify", "/repository", "magika_files/1"]
+    assert init["args"] == ["serving.repository", "verify", "/repository", f"magika_files/1@sha256:{FILES}"]
     assert init["volumeMounts"] == [{"name": "repository", "mountPath": "/repository", "readOnly": True, "subPath": "prod/triton"}]
     assert named(manifest["volumes"])["repository"]["persistentVolumeClaim"] == {"claimName": "models", "readOnly": True}
     assert [mount["subPath"] for mount in manifest["containers"][0]["volumeMounts"] if mount["name"] == "repository"] == [
@@ -136,13 +136,42 @@ def test_another_folder_is_another_volume_because_a_volume_cannot_move():
 
 
 def test_the_folder_is_prepared_on_the_nodes_of_the_pool():
-    pool = GpuNodePoolSpec.model_validate(
-        {"accelerator": "a100", "cardsPerNode": 1, "cardMemoryMib": 81_920, "minNodes": 0, "maxNodes": 1, "labels": {"pool": "a100"}}
-    )
+    pool = labelled({"pool": "a100"})
     template = build_cache_daemon(CACHE, "inference", pool, "apps:1")["spec"]["template"]["spec"]
     assert template["nodeSelector"] == {"pool": "a100"}
     assert template["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"], "add": ["CHOWN"]}
-    assert "nodeSelector" not in build_cache_daemon(CACHE, "inference", None, "apps:1")["spec"]["template"]["spec"]
+    everywhere = build_cache_daemon(CACHE, "inference", None, "apps:1", [labelled({})])["spec"]["template"]["spec"]
+    assert not {"nodeSelector", "affinity"} & set(everywhere)
+
+
+def labelled(values):
+    return GpuNodePoolSpec.model_validate(
+        {"accelerator": "a100", "cardsPerNode": 1, "cardMemoryMib": 81_920, "minNodes": 0, "maxNodes": 1, "labels": values}
+    )
+
+
+def matches(terms, node):
+    """Kubernetes documentation, "Node affinity": one term is enough, all expressions of a term hold; NotIn holds without the label too."""
+    return any(all(node.get(each["key"]) not in each["values"] for each in term["matchExpressions"]) for term in terms)
+
+
+@pytest.mark.parametrize(
+    ("node", "outside"),
+    [
+        ({}, True),
+        ({"pool": "a100", "site": "one"}, False),
+        ({"pool": "a100", "site": "two"}, True),
+        ({"site": "one"}, True),
+        ({"gpu": "h100"}, False),
+        ({"gpu": "l4", "pool": "cpu"}, True),
+    ],
+)
+def test_without_a_pool_the_folder_is_prepared_on_nodes_that_are_in_none(node, outside):
+    pools = [labelled({"pool": "a100", "site": "one"}), labelled({"gpu": "h100"})]
+    template = build_cache_daemon(CACHE, "inference", None, "apps:1", pools)["spec"]["template"]["spec"]
+    node_affinity = template["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
+    assert {each["operator"] for term in node_affinity["nodeSelectorTerms"] for each in term["matchExpressions"]} == {"NotIn"}
+    assert matches(node_affinity["nodeSelectorTerms"], node) is outside
 
 
 def test_a_cache_is_a_volume_its_claim_and_the_daemon_that_prepares_the_folder():

@@ -1,5 +1,7 @@
 """TritonServer on the recording engine: what is registered, under whom, with which provider."""
 
+from dataclasses import replace
+
 import pulumi
 import pulumi_kubernetes
 import pytest
@@ -43,7 +45,7 @@ def test_one_model_in_two_versions_is_one_service_and_two_deployments():
 
 
 def test_every_object_hangs_under_the_component_and_on_the_explicit_provider():
-    """C06: pulumi/pulumi-kubernetes#1853, #2357, #1565."""
+    """pulumi/pulumi-kubernetes#1853, #2357, #1565."""
     recording = recorded(1, 1)
     component = recording.one("TritonServer")
     provider = recording.one("kubernetes")
@@ -52,13 +54,13 @@ def test_every_object_hangs_under_the_component_and_on_the_explicit_provider():
 
 
 def test_an_object_without_provider_would_be_seen():
-    """C06: the recording tells a default provider from an explicit one."""
+    """The recording tells a default provider from an explicit one."""
     recording = run(lambda: TritonServer("magika", TritonServerArgs(identity=IDENTITY, server=server(), versions=versions(1))))
     assert {resource.provider for resource in recording.kubernetes} == {""}
 
 
 def test_no_wait_is_left_out_but_those_for_servers_at_zero():
-    """C03: pulumi/pulumi-kubernetes#605, #712."""
+    """pulumi/pulumi-kubernetes#605, #712."""
     skipping = {
         (resource.type.rpartition(":")[2], resource.inputs["metadata"]["name"])
         for resource in recorded(0, 1).kubernetes
@@ -69,7 +71,7 @@ def test_no_wait_is_left_out_but_those_for_servers_at_zero():
 
 
 def test_the_engine_waits_as_long_as_node_and_load_may_take():
-    """C03: at least the provisioning allowance and the load."""
+    """At least the provisioning allowance and the load."""
     recording = recorded(2, values={"modelLoadTimeoutSeconds": 900, "nodeProvisioningSeconds": 600})
     for resource in (recording.one("Deployment"), recording.one("Service")):
         assert int(resource.create_timeout.removesuffix("s")) >= 1500
@@ -91,12 +93,21 @@ def test_names_and_host_are_given_out():
 
 
 def test_an_update_with_downtime_is_announced():
-    """C14: one replica on the only slot."""
+    """One replica on the only slot."""
     warnings = recorded(1, values=GPU, pool=gpu_pool(cards=1)).warnings
     assert warnings == [
         "magika-v1: no slot is free at the pool's largest size and there is one replica: every update stops the model until the new pod is ready"
     ]
     assert recorded(1, values=GPU, pool=gpu_pool(cards=2)).warnings == []
+
+
+def test_what_a_model_warns_of_is_said_of_its_deployment():
+    def build():
+        [served] = versions(1)
+        warned = replace(served, models=(replace(loaded(), warnings=("one", "two")),))
+        TritonServer("magika", TritonServerArgs(identity=IDENTITY, server=server(), versions=(warned,)))
+
+    assert run(build).warnings == ["magika-v1: one", "magika-v1: two"]
 
 
 def test_what_does_not_fit_fails_before_anything_is_registered():

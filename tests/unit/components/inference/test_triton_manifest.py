@@ -32,7 +32,7 @@ def pod(*args, **kwargs):
 
 
 def test_a_scaler_owns_the_replicas_so_the_key_is_absent():
-    """C01: pulumi/pulumi-kubernetes#2491, #2542."""
+    """pulumi/pulumi-kubernetes#2491, #2542."""
     assert "replicas" not in deployment(replicas=ReplicaRange.scaled(4, 20))
 
 
@@ -42,19 +42,19 @@ def test_fixed_replicas_are_written_zero_too(replicas):
 
 
 def test_nothing_forces_a_conflict():
-    """C01 (c)."""
+    """pulumi/pulumi-kubernetes#2491."""
     assert "patchForce" not in str(build_deployment(plan(replicas=ReplicaRange.scaled(4, 20)), "image"))
 
 
 @pytest.mark.parametrize(("replicas", "skipped"), [(ReplicaRange.scaled(0, 5), True), (0, True), (ReplicaRange.scaled(2, 5), False), (1, False)])
 def test_nobody_waits_for_a_server_that_is_meant_to_be_at_zero(replicas, skipped):
-    """C03: pulumi/pulumi-kubernetes#605, #712."""
+    """pulumi/pulumi-kubernetes#605, #712."""
     annotations = build_deployment(plan(replicas=replicas), "image")["metadata"].get("annotations", {})
     assert annotations == ({"pulumi.com/skipAwait": "true"} if skipped else {})
 
 
 def test_changed_configuration_makes_a_new_config_map_and_new_pods():
-    """C04: pulumi/pulumi#2167."""
+    """pulumi/pulumi#2167."""
     old, new = plan(pbtxt="delay: 100\n"), plan(pbtxt="delay: 500\n")
     assert build_config_map(old)["metadata"]["name"] != build_config_map(new)["metadata"]["name"]
     templates = [build_deployment(of, "image")["spec"]["template"] for of in (old, new)]
@@ -90,12 +90,12 @@ def test_an_ensembles_server_loads_its_steps_each_under_the_config_of_this_deplo
     [(4, 4, {"maxSurge": 0, "maxUnavailable": 1}), (6, 4, {"maxSurge": 2, "maxUnavailable": 0}), (1, 1, {"maxSurge": 0, "maxUnavailable": 1})],
 )
 def test_the_rolling_update_fits_the_free_slots(cards, replicas, expected):
-    """C14: defilantech/LLMKube#192, ai-runway/airunway#400."""
+    """defilantech/LLMKube#192, ai-runway/airunway#400."""
     assert deployment(GPU, pool=gpu_pool(cards=cards), replicas=replicas)["strategy"]["rollingUpdate"] == expected
 
 
 def test_slots_of_canary_and_other_models_are_taken():
-    """C14: stable and canary of one pool are counted together, a scaled one at its maximum."""
+    """Stable and canary of one pool are counted together, a scaled one at its maximum."""
     canary = version(2, replicas=ReplicaRange.scaled(0, 2))
     full = deployment(GPU, pool=gpu_pool(cards=6), replicas=4, siblings=(canary,))
     beside = deployment(GPU, pool=gpu_pool(cards=6, others=(Demand(2, 1),)), replicas=4)
@@ -103,12 +103,12 @@ def test_slots_of_canary_and_other_models_are_taken():
 
 
 def test_without_gpus_an_update_never_takes_a_pod_away():
-    """C14, the variant on CPUs."""
+    """The variant on CPUs."""
     assert deployment()["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}
 
 
 def test_slots_are_counted_after_sharing():
-    """C14: 1 card with 8 slots and 4 replicas leave 4."""
+    """1 card with 8 slots and 4 replicas leave 4."""
     shared = gpu_pool(cards=1, sharing={"mode": "time-slicing", "replicas": 8})
     assert deployment(GPU, pool=shared, replicas=4)["strategy"]["rollingUpdate"]["maxSurge"] == 4
 
@@ -129,7 +129,7 @@ def test_a_cpu_server_asks_for_no_slots_and_tolerates_nothing():
 
 
 def test_two_slots_of_a_shared_pool_are_refused_naming_model_and_pool():
-    """C10: NVIDIA/gpu-operator#386."""
+    """NVIDIA/gpu-operator#386."""
     with pytest.raises(ManifestError, match="model 'magika' on node pool 'gpus': 2 slots per replica"):
         plan({**GPU, "gpusPerReplica": 2}, pool=gpu_pool(sharing={"mode": "time-slicing", "replicas": 4}))
 
@@ -157,7 +157,7 @@ def test_selectors_never_change_with_what_they_select():
 
 
 def test_ports_say_their_protocol():
-    """C27: ray-project/kuberay#2347, istio/istio#7117, #16364, #27621."""
+    """ray-project/kuberay#2347, istio/istio#7117, #16364, #27621."""
     ports = build_service(IDENTITY, awaited=True)["spec"]["ports"]
     assert [(port["name"], port["port"], port["appProtocol"]) for port in ports] == [
         ("http-infer", 8000, "http"),
@@ -179,7 +179,7 @@ def test_ports_say_their_protocol():
     ],
 )
 def test_a_port_that_istio_would_take_for_tcp_is_refused(port, reason):
-    """C27: ray-project/kuberay#2347."""
+    """ray-project/kuberay#2347."""
     with pytest.raises(ManifestError, match=reason):
         check_port_names([*SERVICE_PORTS, port])
 
@@ -200,7 +200,7 @@ def test_pods_meet_the_restricted_standard():
 
 
 def test_a_server_starts_with_a_stack_for_deep_json_and_without_the_shared_memory_of_the_one_before(tmp_path):
-    """C18: the volume outlives the container, and a killed server removes none of its regions; the third start would find it full."""
+    """The volume outlives the container, and a killed server removes none of its regions; the third start would find it full."""
     left = [tmp_path / f"triton_{backend}_backend_shm_region_1" for backend in ("python", "onnxruntime")]
     other = tmp_path / "other"
     for file in (*left, other):

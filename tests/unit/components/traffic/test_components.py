@@ -81,7 +81,7 @@ def test_the_limit_of_grpc_messages_is_there_before_the_route_of_its_model():
 
 
 def test_every_kubernetes_object_and_chart_carries_the_explicit_provider():
-    """C06 (pulumi/pulumi-kubernetes#1853)."""
+    """pulumi/pulumi-kubernetes#1853."""
     recording = run(build)
     provider = next(resource.urn for resource in recording.resources if resource.type == "pulumi:providers:kubernetes")
     touching_a_cluster = [*recording.kubernetes, *recording.of_type("Chart")]

@@ -91,7 +91,7 @@ def test_a_version_that_does_not_run_goes_by_the_weights_and_is_not_found_there(
 
 
 def test_a_request_that_the_front_has_begun_is_never_repeated():
-    """C29 (istio/istio#13851)."""
+    """istio/istio#13851."""
     for entry in routes():
         if entry["name"].startswith("front"):
             assert entry["retries"]["retryOn"] == "connect-failure,refused-stream"

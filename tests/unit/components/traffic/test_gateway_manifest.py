@@ -96,7 +96,7 @@ def test_the_gateways_namespace_enforces_restricted_pod_security():
 
 @pytest.mark.parametrize("longest", [1, 30, 3600])
 def test_a_stopping_gateway_finishes_the_longest_request(longest):
-    """C17 (triton-inference-server/server#6939), for the proxy that all requests pass."""
+    """triton-inference-server/server#6939, for the proxy that all requests pass."""
     values = build_gateway_values(gateway(), [200], longest)
     drain = int(json.loads(values["podAnnotations"]["proxy.istio.io/config"])["terminationDrainDuration"].removesuffix("s"))
     assert longest < drain < values["terminationGracePeriodSeconds"]

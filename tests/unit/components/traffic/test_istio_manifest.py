@@ -206,13 +206,13 @@ def test_nothing_that_changes_the_server_or_belongs_to_another_model_is_reachabl
 
 @pytest.mark.parametrize("weights", [{"v1": 90, "v2": 10}, {"v1": 100, "v2": 0}, {"v1": 0, "v2": 100}, {"v2": 100}])
 def test_grpc_and_http_carry_the_same_weights_and_zero_is_written_out(weights):
-    """C25 (istio/api#586)."""
+    """istio/api#586."""
     for route in serving_routes(weights):
         assert {destination["destination"]["subset"]: destination["weight"] for destination in route["route"]} == weights
 
 
 def test_the_route_is_bound_to_gateway_and_mesh_and_to_the_services_full_name():
-    """C27 (istio/istio#7117): else callers inside the mesh pass the weights by."""
+    """istio/istio#7117: else callers inside the mesh pass the weights by."""
     spec = virtual_service()["spec"]
     assert spec["gateways"] == ["inference-gateway/inference-gateway", "mesh"]
     assert spec["hosts"] == ["magika.inference.test", "magika.inference.svc.cluster.local"]
@@ -220,7 +220,7 @@ def test_the_route_is_bound_to_gateway_and_mesh_and_to_the_services_full_name():
 
 
 def test_every_route_says_its_retries_and_a_503_is_not_among_them():
-    """C29 (istio/istio#13851)."""
+    """istio/istio#13851."""
     expected = {"attempts": 2, "retryOn": "connect-failure,refused-stream", "retryIgnorePreviousHosts": True}
     assert [route["retries"] for route in serving_routes()] == [expected, expected]
 

@@ -27,7 +27,7 @@ def test_the_ends_of_the_range_are_weights_too(weight):
 
 
 def test_by_default_only_requests_that_no_server_has_seen_are_retried():
-    """C29 (istio/istio#13851)."""
+    """istio/istio#13851."""
     assert RoutingSpec().retries.on == ("connect-failure", "refused-stream")
     assert set(RoutingSpec().retries.on) <= NOT_SENT
 
@@ -36,7 +36,7 @@ def test_by_default_only_requests_that_no_server_has_seen_are_retried():
     "condition", ["5xx", "503", "502", "500", "504", "gateway-error", "reset", "unavailable", "cancelled", "retriable-4xx", "internal"]
 )
 def test_a_retry_that_could_repeat_an_inference_is_rejected_unless_the_model_is_idempotent(condition):
-    """C29 (istio/istio#13851, #50506, #27340)."""
+    """istio/istio#13851, #50506, #27340."""
     retries = {"on": ["connect-failure", condition]}
     message = rejected(RoutingSpec, retries=retries)
     assert condition in message
@@ -49,7 +49,7 @@ def test_an_unknown_retry_condition_is_rejected():
 
 
 def test_tries_that_do_not_fit_into_the_timeout_are_rejected_with_the_product():
-    """C29: attempts x per-try timeout <= route timeout."""
+    """Attempts x per-try timeout <= route timeout."""
     message = rejected(RoutingSpec, timeoutSeconds=30, retries={"attempts": 3, "perTryTimeoutSeconds": 10.5})
     assert "= 31.5 s exceeds timeoutSeconds 30" in message
 

@@ -1,4 +1,4 @@
-"""C25 (istio/api#586, istio/istio#50228, #23145): weights that are missing, zero, or not 100."""
+"""istio/api#586, istio/istio#50228, #23145: weights that are missing, zero, or not 100."""
 
 import pytest
 from hypothesis import given

@@ -1,11 +1,12 @@
-"""A v2 gRPC server that answers at once: one BYTES input, its length and its text as outputs; what goes wrong is chosen by the test."""
+"""A v2 gRPC server that answers at once: one input, BYTES or a vector, its length and its text as outputs; what goes wrong is chosen by the test."""
 
 import asyncio
 import random
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import grpc
 import grpc.aio
@@ -26,6 +27,10 @@ class FakeTriton:
         self.priorities: list[int] = []
         self.requests = 0
         self.seen: list[tuple[pb.ModelInferRequest, dict[str, str]]] = []
+        # Every request of any kind, by method and headers.
+        self.headers: list[tuple[str, dict[str, str]]] = []
+        # Answered with instead of the method's own answer, by method; the number of times.
+        self.refusals: dict[str, list[grpc.StatusCode]] = {}
         self.faults: Callable[[list[bytes]], None] = lambda _: None
         self.on_request: Callable[[int], None] = lambda _: None
         self.delay_seconds: Callable[[], float] = lambda: 0.0
@@ -39,13 +44,9 @@ class FakeTriton:
     async def infer(self, request: pb.ModelInferRequest, context: "grpc.aio.ServicerContext[object, object]") -> pb.ModelInferResponse:
         self.requests += 1
         self.on_request(self.requests)
-        self.seen.append(
-            (
-                pb.ModelInferRequest.FromString(request.SerializeToString()),
-                {name: value for name, value in context.invocation_metadata() or () if isinstance(value, str)},
-            )
-        )
-        contents = unpack(request.raw_input_contents[0])
+        self.seen.append((pb.ModelInferRequest.FromString(request.SerializeToString()), headers_of(context)))
+        [raw] = request.raw_input_contents
+        contents = unpack(raw) if self.datatype == "BYTES" else [raw]
         self.sizes.append(len(contents))
         self.priorities.append(request.parameters["priority"].uint64_param)
         await asyncio.sleep(self.delay_seconds())
@@ -82,6 +83,17 @@ class FakeTriton:
     async def model_ready(self, request: pb.ModelReadyRequest, context: object) -> pb.ModelReadyResponse:
         return pb.ModelReadyResponse(ready=self.ready)
 
+    def noted(self, name: str, method: Callable[[Any, Any], Awaitable[Any]]) -> Callable[[Any, Any], Awaitable[Any]]:
+        """The method, noted, and refused as often as the test says."""
+
+        async def answer(request: Any, context: Any) -> Any:
+            self.headers.append((name, headers_of(context)))
+            if codes := self.refusals.get(name):
+                await context.abort(codes.pop(0), "as told")
+            return await method(request, context)
+
+        return answer
+
     async def serve(self, started: threading.Event, stop: asyncio.Event) -> None:
         self.loop = asyncio.get_running_loop()
         server = grpc.aio.server()
@@ -92,7 +104,7 @@ class FakeTriton:
             "ModelReady": (self.model_ready, pb.ModelReadyRequest),
         }
         handlers = {
-            name: grpc.unary_unary_rpc_method_handler(method, kind.FromString, lambda message: message.SerializeToString())
+            name: grpc.unary_unary_rpc_method_handler(self.noted(name, method), kind.FromString, lambda message: message.SerializeToString())
             for name, (method, kind) in methods.items()
         }
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(GRPC_SERVICE, handlers),))
@@ -106,6 +118,10 @@ class FakeTriton:
 class Refuse(Exception):  # noqa: N818  (an instruction to the fake)
     def __init__(self, code: grpc.StatusCode, text: str = "") -> None:
         self.code, self.text = code, text
+
+
+def headers_of(context: Any) -> dict[str, str]:
+    return {name: value for name, value in context.invocation_metadata() or () if isinstance(value, str)}
 
 
 def unpack(tensor: bytes) -> list[bytes]:

@@ -79,6 +79,57 @@ def test_waiting_for_a_model_that_is_not_ready_is_bounded_too():
         ask(asker(Scripted("UNAVAILABLE", ready=False), outage_seconds=0.05))
 
 
+class Timed(Scripted):
+    """Its clock runs while it is asked and while the asker waits, and at no other time but what the test adds."""
+
+    def __init__(self, *refusals, seconds):
+        super().__init__(*refusals)
+        self.seconds, self.now = seconds, 0.0
+
+    def monotonic(self):
+        return self.now
+
+    async def ask(self, contents):
+        self.now += self.seconds
+        return await super().ask(contents)
+
+    async def sleep(self, seconds):
+        self.now += seconds
+
+
+def timed(monkeypatch, *refusals, seconds):
+    model = Timed(*refusals, seconds=seconds)
+    monkeypatch.setattr("serving.batch.asking.time.monotonic", model.monotonic)
+    return model
+
+
+def test_a_request_that_took_long_before_it_was_refused_is_no_outage(monkeypatch):
+    model = timed(monkeypatch, "DEADLINE_EXCEEDED", "UNAVAILABLE", seconds=90.0)
+    records, _ = ask(asker(model, outage_seconds=100.0))
+    assert len(records) == 1
+
+
+def test_time_in_which_nobody_asked_is_no_outage(monkeypatch):
+    model = timed(monkeypatch, None, "UNAVAILABLE", "INVALID_ARGUMENT", "UNAVAILABLE", seconds=0.1)
+
+    async def run():
+        asked = asker(model, outage_seconds=100.0)
+        for _ in range(3):
+            await asked.ask([(ITEM, b"x")])
+            model.now += 1_000.0
+
+    asyncio.run(run())
+    assert list(model.refusals) == []
+
+
+def test_refusals_alone_for_so_long_are_an_outage(monkeypatch):
+    model = timed(monkeypatch, seconds=0.1)
+    model.refusals = repeat("UNIMPLEMENTED")
+    with pytest.raises(OutageError, match="refuses everybody for 10"):
+        ask(asker(model, outage_seconds=100.0))
+    assert 100.0 < model.now < 140.0
+
+
 def test_who_is_to_stop_does_not_wait_for_a_busy_server():
     model = Scripted("UNAVAILABLE")
 
@@ -106,6 +157,8 @@ def test_a_shard_is_named_or_taken_from_the_indexed_job(text, expected):
         ["--part-items", "-1"],
         ["--priority", "1.5"],
         ["--changed", "x"],
+        ["--timeout-seconds", "600"],
+        ["--outage-seconds", "60"],
     ],
     ids=" ".join,
 )

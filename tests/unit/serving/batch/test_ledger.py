@@ -1,7 +1,10 @@
 """What is stored: torn and damaged parts, changed inputs, a second writer."""
 
+import errno
 import fcntl
+import io
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from serving.batch.__main__ import Exit, main
 from serving.batch.directory import DirectoryStorage
 from serving.batch.errors import LockError
 from serving.batch.ledger import read_ledger
-from serving.batch.records import Record, plain
+from serving.batch.records import Record
 from serving.batch.storage import Item, batches, shard_of
 
 OUT = "0-of-1"
@@ -128,6 +131,67 @@ def test_a_name_that_is_no_utf_8_is_an_item_like_others(batch, triton, inputs, t
     assert triton.asked[b"odd name"] == 1
 
 
+def test_a_name_that_is_no_utf_8_is_told_where_standard_output_takes_text_alone(batch, inputs, tmp_path, monkeypatch):
+    """As Python opens it for a pipe: standard error replaces what its encoding lacks, standard output refuses."""
+    Path(str(inputs) + "/\udcff.bin").write_bytes(b"odd name")
+    Path(str(inputs) + "/é.bin").write_bytes(b"odd name")
+    batch()
+    for path in inputs.glob("*.bin"):
+        path.unlink()
+    for encoding, named in (("utf-8", "\\udcff.bin, é.bin"), ("ascii", "\\udcff.bin, \\xe9.bin")):
+        told = io.BytesIO()
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(told, encoding=encoding, errors="strict", write_through=True))
+        assert main(["check", str(inputs), str(tmp_path / "out")]) == Exit.REFUSED
+        assert {*named.split(", ")} <= {*told.getvalue().decode(encoding).split("2 unknown (")[1].partition(")")[0].split(", ")}
+
+
+@pytest.mark.parametrize("number", [errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS], ids=errno.errorcode.get)
+def test_an_output_without_hard_links_is_refused_before_anything_is_asked(batch, triton, tmp_path, monkeypatch, capsys, number):
+    """SMB and mounted buckets have none, and permissions or space would not help."""
+
+    def refuse(self, target):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    assert batch() == Exit.REFUSED
+    told = capsys.readouterr().err
+    assert "file system without hard links" in told
+    assert "another volume" in told
+    assert triton.requests == 0
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.ESTALE, errno.EIO], ids=errno.errorcode.get)
+def test_a_volume_that_is_full_or_away_is_tried_again(batch, tmp_path, monkeypatch, capsys, number):
+    def refuse(descriptor):
+        raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fsync", refuse)
+        assert batch() == Exit.NO_STORE
+    assert os.strerror(number) in capsys.readouterr().err
+    assert batch() == Exit.DONE
+    assert len(lines(tmp_path / "out")) == 60
+
+
+def test_an_input_volume_that_is_away_is_no_bad_item(batch, tmp_path, monkeypatch):
+    def refuse(descriptor):
+        raise OSError(errno.ESTALE, os.strerror(errno.ESTALE))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.fstat", refuse)
+        assert batch() == Exit.NO_STORE
+    assert batch() == Exit.DONE
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"shards"'])
+def test_settings_that_were_damaged_are_named(batch, inputs, tmp_path, capsys, content):
+    batch()
+    (tmp_path / "out" / "batch.json").write_text(content)
+    assert batch() == Exit.REFUSED
+    assert main(["check", str(inputs), str(tmp_path / "out")]) == Exit.REFUSED
+    assert capsys.readouterr().err.count("restore batch.json") == 2
+
+
 def test_no_name_makes_a_file_less_of_an_input(batch, triton, inputs, tmp_path):
     for name in ("lock", ".hidden", "part-000001.jsonl", "x.partial", "batch.json"):
         (inputs / name).write_bytes(f"named {name}".encode())
@@ -168,10 +232,6 @@ def test_a_record_is_one_line_and_reads_back_as_it_was(item_id, fingerprint, out
 def test_a_line_that_is_no_record_is_refused_and_never_crashes(line):
     with pytest.raises(ValueError):
         Record.parse(line)
-
-
-def test_every_value_of_a_tensor_has_a_json_form():
-    assert plain([b"text", b"\xff", 1.5, float("nan"), float("-inf"), True, 3]) == ["text", {"base64": "/w=="}, 1.5, "nan", "-inf", True, 3]
 
 
 @given(st.lists(st.integers(0, 50)), st.integers(1, 5), st.integers(1, 60))

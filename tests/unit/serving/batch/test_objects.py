@@ -1,18 +1,24 @@
 """Prefixes of an object store, against a real S3 server (moto's)."""
 
+import io
 import json
 import socket
 import time
 import uuid
 from collections import Counter
+from typing import Any
 
 import boto3
 import pytest
+from botocore.awsrequest import AWSResponse
+from botocore.compat import HTTPHeaders
+from botocore.response import StreamingBody
 from moto.server import ThreadedMotoServer
 
+from serving import s3
 from serving.batch.__main__ import Exit, main
 from serving.batch.errors import BatchError, LockError
-from serving.batch.objects import ObjectStorage
+from serving.batch.objects import ObjectStorage, connect
 from tests.unit.serving.batch.fake_triton import poison
 
 
@@ -100,8 +106,126 @@ def test_a_bucket_that_is_not_there_is_named(batch, endpoint, filled, capsys):
 def test_a_store_that_cannot_be_reached_is_named(batch, client, monkeypatch, capsys):
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
-    assert batch("--endpoint-url", f"http://127.0.0.1:{port}", source="s3://a/in", output="s3://a/out") == Exit.REFUSED
-    assert "check bucket, credentials and endpoint" in capsys.readouterr().err
+    assert batch("--endpoint-url", f"http://127.0.0.1:{port}", source="s3://a/in", output="s3://a/out") == Exit.NO_STORE
+    assert "the store cannot be reached" in capsys.readouterr().err
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """Every client of the code under test passes its requests through here: what it returns for an operation is sent back instead of the store's answer."""
+    answers: dict[str, Any] = {}
+    requests: list[tuple[str, Any]] = []
+    make = s3.make_client
+
+    def through(*arguments, **keys):
+        client = make(*arguments, **keys)
+
+        def before(request, operation_name, **_):
+            requests.append((operation_name, request))
+            status = answers.get(operation_name, lambda _: None)(request.url.rpartition("/")[2])
+            return None if status is None else AWSResponse(request.url, status, HTTPHeaders(), Raw())
+
+        client.meta.events.register("before-send.s3", lambda request, **_: before(request, operation_of(request)))
+        return client
+
+    monkeypatch.setattr("serving.batch.objects.s3.make_client", through)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    return answers, requests
+
+
+def operation_of(request):
+    return f"{request.method} {'list' if 'list-type=2' in request.url else 'object'}"
+
+
+class Raw(io.BytesIO):
+    """The body of an answer, in which the store says nothing."""
+
+    def stream(self):
+        yield b""
+
+
+@pytest.fixture
+def run(batch, endpoint, filled):
+    """The command on the forty objects."""
+    source, output = filled
+    return lambda *words: batch("--endpoint-url", endpoint, *words, source=source, output=output)
+
+
+@pytest.mark.parametrize("operation", ["GET list", "PUT object", "GET object"])
+def test_a_store_that_is_busy_is_tried_again_and_nothing_is_asked_twice(run, triton, client, bucket, broken, operation):
+    broken[0][operation] = lambda name: 503 if name != "lock" and (triton.requests > 1 or operation == "GET list") else None
+    assert run("--part-items", "8", "--in-flight", "1") == Exit.NO_STORE
+    broken[0].clear()
+    assert run() == Exit.DONE
+    assert ids(client, bucket) == Counter(f"{number:03d}" for number in range(40))
+
+
+def test_a_store_that_does_not_know_conditions_is_not_tried_again(run, triton, broken, capsys):
+    broken[0]["PUT object"] = lambda _: 501
+    assert run() == Exit.REFUSED
+    assert "conditional writes" in capsys.readouterr().err
+    assert triton.requests == 0
+
+
+def test_a_run_that_is_whole_stays_so_when_its_lock_cannot_be_given_back(run, broken):
+    broken[0]["DELETE object"] = lambda _: 503
+    assert run() == Exit.DONE
+
+
+def test_a_region_is_no_must(client, endpoint, monkeypatch):
+    monkeypatch.delenv("AWS_DEFAULT_REGION")
+    assert connect(endpoint).meta.region_name == s3.DEFAULT_REGION
+
+
+def test_no_write_needs_more_than_the_oldest_s3_api(run, broken):
+    """boto3's newer default adds checksums, in trailers too, which not every store reads."""
+    assert run() == Exit.DONE
+    writes = [request for operation, request in broken[1] if operation == "PUT object"]
+    assert writes
+    names = {name.lower() for request in writes for name in request.headers}
+    assert not {name for name in names if "checksum" in name or "trailer" in name}
+
+
+@pytest.mark.parametrize("url", ["store:9000", "http://", "not a url"])
+def test_an_endpoint_that_can_be_none_is_named(batch, client, url, capsys):
+    assert batch("--endpoint-url", url, source="s3://a/in", output="s3://a/out") == Exit.REFUSED
+    assert "correct endpoint, region or AWS_PROFILE" in capsys.readouterr().err
+
+
+def test_a_content_that_breaks_off_is_read_again(client, bucket):
+    client.put_object(Bucket=bucket, Key="out/a", Body=b"whole")
+    place = storage(client, bucket)
+    [item] = place.items()
+    whole, cut = place._get, [True, True]
+
+    def cut_off(name, **condition):
+        answer = whole(name, **condition)
+        if cut and cut.pop():
+            answer["Body"] = StreamingBody(io.BytesIO(b"who"), 5)
+        return answer
+
+    place._get = cut_off
+    assert place.read(item) == b"whole"
+
+
+def test_a_renewal_whose_answer_was_lost_is_no_loss_of_the_lock(client, bucket):
+    place = storage(client, bucket, 0.6)
+    put, renewals = place.put, []
+
+    def repeated(name, content, **condition):
+        etag = put(name, content, **condition)
+        if "IfMatch" in condition:
+            renewals.append(etag)
+            return None
+        return etag
+
+    place.put = repeated
+    with place.lock() as lock:
+        deadline = time.monotonic() + 5
+        while len(renewals) < 3 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        lock.check()
+    assert len(renewals) >= 3
 
 
 def storage(client, bucket, lease_seconds=60.0):

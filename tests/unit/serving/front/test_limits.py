@@ -89,18 +89,19 @@ def test_a_body_that_is_still_on_its_way_takes_a_place_and_none_at_the_model():
 def test_bodies_that_would_fill_the_memory_are_refused_and_room_comes_back():
     async def test(house):
         house.model.hold.clear()
-        first = Exchange(house.app, "/predict").start()
-        first.send(b"x" * MIB, more=False)
-        await house.until(lambda: house.model.at_the_model == 1)
+        first = [Exchange(house.app, "/predict").start() for _ in range(3)]
+        for each in first:
+            each.send(b"x" * MIB, more=False)
+        await house.until(lambda: house.model.at_the_model == 3)
         refused = await house.client.post("/predict", content=b"x" * (MIB + 1))
         assert (refused.status_code, refused.json()["error"]["code"]) == (429, "memory_full")
         assert "retry-after" in refused.headers
         house.model.hold.set()
-        assert (await first.end()).status == 200
+        assert [(await each.end()).status for each in first] == [200] * 3
         assert (await house.client.post("/predict", content=b"x" * (MIB + 1))).status_code == 200
         assert house.front.memory.held == 0
 
-    visit(test, memory=2, maxRequestMib=2)
+    visit(test, memory=4, maxRequestMib=2)
 
 
 def test_the_deadline_ends_a_request_wherever_it_is_and_frees_its_place():

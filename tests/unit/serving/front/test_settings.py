@@ -26,7 +26,10 @@ def test_the_document_that_a_stack_writes_is_read_back_equal(tmp_path):
     [
         ({"port": "80"}, "port: Input should be a valid integer"),
         ({"prot": 80}, "prot: Extra inputs are not permitted"),
-        ({"bodyMemoryMib": 1, "limits": {"maxRequestMib": 2}}, "bodyMemoryMib 1 cannot hold one request of maxRequestMib 2"),
+        (
+            {"bodyMemoryMib": 3, "limits": {"maxRequestMib": 2}},
+            "bodyMemoryMib 3 cannot hold an item of a batch beside a request, of maxRequestMib 2 each",
+        ),
         ({"model": {**document()["model"], "address": "nowhere"}}, "model.address"),
     ],
 )

@@ -142,48 +142,6 @@ def test_an_item_is_answered_before_the_next_one_is_sent():
     visit(test)
 
 
-def test_a_receiver_who_does_not_read_stops_the_reading():
-    """Else answers, or items, would pile up in memory."""
-
-    async def test(house):
-        going = Exchange(house.app, BATCH, NDJSON, reading=False).start()
-        for _ in range(200):
-            going.send(line("x") * 8)
-        await house.until(lambda: len(house.model.calls) == 2)
-        for _ in range(200):
-            await asyncio.sleep(0)
-        assert len(house.model.calls) == 2
-        # Two requests of eight, sixteen items that wait, and the chunk in hand.
-        assert going.unread >= 194
-        going.read_on()
-        going.send(b"", more=False)
-        await going.end()
-        assert answers(going.body)[1] == {"items": 1600, "failed": 0, "complete": True}
-
-    visit(test, batchInFlight=2)
-
-
-def test_items_are_held_within_the_memory_for_bodies():
-    async def test(house):
-        house.model.hold.clear()
-        going = Exchange(house.app, BATCH, NDJSON).start()
-        for _ in range(10):
-            going.send(line("x" * (MIB - 10)))
-        await house.until(lambda: house.model.at_the_model == 2)
-        for _ in range(100):
-            await asyncio.sleep(0)
-        assert house.front.memory.held <= 2 * MIB
-        house.model.hold.set()
-        going.send(b"", more=False)
-        await going.end()
-        assert answers(going.body)[1]["items"] == 10
-        assert house.front.memory.held == 0
-        # No request to the model is larger than one of the front's own may be.
-        assert {len(files) for files, _ in house.model.calls} == {1}
-
-    visit(test, memory=2, maxRequestMib=1)
-
-
 def test_further_streams_are_refused_with_429():
     async def test(house):
         going = Exchange(house.app, BATCH, NDJSON).start()

@@ -71,7 +71,7 @@ def test_a_model_without_priority_levels_is_sent_none_and_a_request_without_a_ve
     ],
 )
 def test_every_status_is_a_fault_and_is_asked_once(triton, code, status):
-    """C29 (istio/istio#13851): gRPC itself repeats what it believes unseen, unless told not to."""
+    """istio/istio#13851: gRPC itself repeats what it believes unseen, unless told not to."""
 
     def fault(_):
         raise Refuse(code, "reason\n\nAt:\n  model.py(3): execute")

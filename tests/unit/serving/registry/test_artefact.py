@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from components.errors import ManifestError
-from serving.model_manifest import ModelManifest, model_manifest, model_names
-from serving.registry.artefact import artefact_sha256, record_of_manifest
+from serving.artefact import artefact_sha256, code_sha256
+from serving.model_manifest import MODELS_DIR, ModelManifest, model_manifest, model_names
+from serving.registry.artefact import record_of_manifest
 from tests.registries import MODEL
 
 
@@ -22,7 +23,8 @@ FILES = model_manifest(MODEL).version(1).files
 
 
 def test_of_plain_files_it_is_the_hash_of_what_sha256sum_prints_sorted() -> None:
-    listing = "".join(sorted(f"{file.sha256}  {file.name}\n" for file in FILES))
+    code = {path.name: code_sha256(path.read_bytes()) for path in MODELS_DIR.joinpath(MODEL).glob("*.py")}
+    listing = "".join(sorted(f"{sha256}  {name}\n" for name, sha256 in {**code, **{file.name: file.sha256 for file in FILES}}.items()))
     assert artefact_sha256(manifest(), 1) == hashlib.sha256(listing.encode()).hexdigest()
 
 

@@ -19,6 +19,7 @@ def make_repository(root: Path, versions: dict[str, dict[str, bytes]]) -> Volume
     for name, files in versions.items():
         ref = VersionRef.parse(name)
         folder = root / name
+        folder.mkdir(parents=True)
         for file, content in files.items():
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             (folder / file).write_bytes(content)

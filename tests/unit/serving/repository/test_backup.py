@@ -67,6 +67,14 @@ def test_a_damaged_backup_is_refused_by_name_before_anything_is_written(backup, 
         read_checksums(target, ONE)
 
 
+def test_an_index_whose_hash_is_none_is_damage(backup):
+    content = backup.read_bytes()
+    at = content.index(b'"magika/1": "') + len('"magika/1": "')
+    backup.write_bytes(content[:at] + b"X" + content[at + 1 :])
+    with pytest.raises(RepositoryError, match=r"backup\.json is damaged"):
+        TarStore(backup)
+
+
 @pytest.mark.parametrize("kept", [0, 10, 600, 2000, 0.5, 0.7])
 def test_a_backup_that_was_cut_off_is_refused(backup, kept):
     content = backup.read_bytes()

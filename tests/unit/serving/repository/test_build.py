@@ -66,8 +66,8 @@ def models(tmp_path, monkeypatch):
     for name, content in {**CONTENT, "model.py": b"code"}.items():
         (folder / "small" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "small" / name).write_bytes(content)
-    for module in ("sources", "stage"):
-        monkeypatch.setattr(f"serving.repository.{module}.MODELS_DIR", folder)
+    for module in ("artefact", "repository.sources"):
+        monkeypatch.setattr(f"serving.{module}.MODELS_DIR", folder)
     return folder
 
 

@@ -7,9 +7,11 @@ from contextlib import contextmanager
 
 import pytest
 
+from serving.artefact import code_sha256, files_sha256
 from serving.repository.cache import Cache
 from serving.repository.checksums import CHECKSUMS, VersionRef
 from serving.repository.errors import RepositoryError, TransientError
+from serving.repository.expected import ExpectedVersion
 from serving.repository.fetch import ATTEMPTS, Fetch
 from serving.repository.progress import Progress
 from serving.repository.store import publish, verify
@@ -61,8 +63,8 @@ def pod(tmp_path):
 
 @pytest.fixture
 def fetch(pod, said):
-    def run(store, *refs, limit=LIMIT, cache=None, slept=None):
-        step = Fetch(store, pod.root, limit, said.append, cache, sleep=(Naps() if slept is None else slept).append)
+    def run(store, *refs, limit=LIMIT, cache=None, slept=None, expected=None):
+        step = Fetch(store, pod.root, limit, said.append, cache, sleep=(Naps() if slept is None else slept).append, expected=expected or {})
         step.run(refs or [ONE])
         return step
 
@@ -201,3 +203,50 @@ def test_several_models_of_one_deployment_may_share_a_file(built, fetch, pod, tm
     fetch(both, *both.versions())
     verify(pod, VersionRef("decode", 1))
     verify(pod, VersionRef("read", 3))
+
+
+def test_an_ensemble_which_has_no_files_is_fetched_with_its_steps(target, said, fetch, pod, tmp_path):
+    both = make_repository(tmp_path / "both", {"ocr/1": {}, "ocr_text/1": FILES})
+    publish(both, target, both.versions(), said.append)
+    fetch(target, *both.versions())
+    for ref in both.versions():
+        verify(pod, ref)
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+EXPECTED = files_sha256({name: code_sha256(content) if name.endswith(".py") else sha256(content) for name, content in FILES.items()})
+
+
+def test_a_store_that_holds_what_the_stack_was_made_for_is_fetched(built, target, said, fetch, pod):
+    publish(built, target, [ONE], said.append)
+    fetch(target, expected={ONE: EXPECTED})
+    verify(pod, ONE)
+
+
+@pytest.mark.parametrize(("name", "content"), [("model.onnx", b"poisoned"), ("model.py", b"import os"), ("added.bin", b""), ("model.onnx", None)])
+def test_a_store_that_only_agrees_with_itself_is_refused_before_the_download(target, fetch, pod, tmp_path, name, content):
+    """Files and checksums.json fit together, and are another artefact than the registered one."""
+    files = {file: data for file, data in {**FILES, name: content}.items() if data is not None}
+    publish(make_repository(tmp_path / "other", {"magika/1": files}), target, [ONE], print)
+    with pytest.raises(
+        RepositoryError, match=rf"magika/1 is not the version that the stack was made for: expected artefact {EXPECTED}, found"
+    ) as refused:
+        fetch(target, expected={ONE: EXPECTED})
+    assert f"saved/variables.index {sha256(FILES['saved/variables.index'])[:12]}" in refused.value.message
+    assert "publish that as a new version" in refused.value.hint
+    assert list(pod.root.rglob("*")) == []
+
+
+def test_code_that_is_not_what_its_store_lists_proves_nothing(built, fetch):
+    (built.folder(ONE) / "model.py").write_bytes(b"co #")
+    with pytest.raises(RepositoryError, match=r"model\.py is damaged"):
+        fetch(built, expected={ONE: EXPECTED})
+
+
+@pytest.mark.parametrize("text", ["magika/1@sha256:", "magika/1@sha256:abc", f"magika/1@sha256:{'F' * 64}", "magika@sha256:" + "0" * 64, "magika/0"])
+def test_what_names_no_version_or_no_hash_is_refused(text):
+    with pytest.raises(ValueError, match="write <model>/<number>"):
+        ExpectedVersion.parse(text)

@@ -1,15 +1,14 @@
-"""Files to tensors and tensors to JSON, by the model's signature. Pure."""
+"""Files to tensors and tensors to JSON, for everyone who asks a model about files. Pure."""
 
 import base64
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from components.errors import ManifestError
-from serving.model_manifest import SignatureSpec
 
 VECTOR_TYPES = {"UINT8": np.uint8, "INT8": np.int8}
 
@@ -38,27 +37,42 @@ class FileInput:
         return np.frombuffer(content, dtype=VECTOR_TYPES[self.datatype]).reshape([*[1] * (len(self.dims) - 1), len(content)])
 
 
-def file_input(signature: SignatureSpec) -> FileInput:
-    """How the model takes a file. Raises ManifestError when it has several inputs, or one that no file fits into as it is."""
-    hint = "drop `front` for this model; its clients send tensors over the v2 protocol"
-    if len(signature.inputs) != 1:
-        names = ", ".join(tensor.name for tensor in signature.inputs)
-        raise ManifestError(f"a front sends one file, and the model has {len(signature.inputs)} inputs: {names}", hint=hint)
-    (tensor,) = signature.inputs
+class Tensor(Protocol):
+    """An input as a signature, or a server's metadata, describes it; with its axis of items, where it has one."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def datatype(self) -> str: ...
+
+    @property
+    def dims(self) -> Sequence[int]: ...
+
+
+def file_input(inputs: Sequence[Tensor], hint: str) -> FileInput:
+    """How the model takes a file. Raises ManifestError with `hint` when it has several inputs, or one that no file fits into as it is."""
+    if len(inputs) != 1:
+        names = ", ".join(tensor.name for tensor in inputs)
+        raise ManifestError(f"a file is one input, and the model has {len(inputs)}: {names}", hint=hint)
+    (tensor,) = inputs
     if tensor.datatype == "BYTES":
-        fits = all(size in {-1, 1} for size in tensor.dims)
+        fits = bool(tensor.dims) and all(size in {-1, 1} for size in tensor.dims)
     else:
-        fits = tensor.datatype in VECTOR_TYPES and tensor.dims[-1] == -1 and all(size in {-1, 1} for size in tensor.dims[:-1])
+        fits = tensor.datatype in VECTOR_TYPES and list(tensor.dims[-1:]) == [-1] and all(size in {-1, 1} for size in tensor.dims[:-1])
     if not fits:
         raise ManifestError(f"a file is no tensor {tensor.name!r} of type {tensor.datatype} and shape {list(tensor.dims)}", hint=hint)
-    return FileInput(tensor.name, tensor.datatype, tensor.dims)
+    return FileInput(tensor.name, tensor.datatype, tuple(tensor.dims))
 
 
-def values_of_items(outputs: dict[str, np.ndarray[Any, Any]], count: int) -> list[dict[str, Any]]:
-    """The outputs of each of `count` items as JSON; ValueError when an output does not hold one part per item."""
+def values_of_items(outputs: Mapping[str, np.ndarray[Any, Any]], count: int, *, joined: bool = False) -> list[dict[str, Any]]:
+    """The outputs of each of `count` items as JSON; ValueError when an output does not hold one part per item.
+
+    An output for one item may lack the axis of items, unless items are `joined`, which is what that axis is for.
+    """
     items: list[dict[str, Any]] = [{} for _ in range(count)]
     for name, tensor in outputs.items():
-        if count == 1 and tensor.shape[:1] != (1,):
+        if count == 1 and not joined and tensor.shape[:1] != (1,):
             items[0][name] = plain(tensor)
             continue
         if tensor.shape[:1] != (count,):
