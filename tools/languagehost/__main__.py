@@ -1,10 +1,11 @@
 """`pulumi-language-python`: print the port, serve the engine until it goes away or asks to stop."""
 
 import os
+import select
 import signal
 import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
@@ -16,9 +17,6 @@ from .server import LanguageHost
 
 # A program or policy pack holds a thread as long as it runs; the engine runs one program and a handful of packs.
 THREADS = 32
-PARENT_CHECK_SECONDS = 0.5
-# The engine's process id, as the wrapper saw it when it was started.
-ENGINE_VARIABLE = "LANGUAGE_HOST_ENGINE"
 # The engine's own limit (400 MiB): a large stack's configuration must not be cut off.
 GRPC_OPTIONS = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
 
@@ -29,7 +27,6 @@ def main() -> NoReturn:
 
     def leave(signum: int = 0, frame: FrameType | None = None) -> NoReturn:  # noqa: ARG001
         children.terminate()
-        sys.stdout.flush()
         os._exit(0)  # handler threads may still wait for the engine; there is nothing to unwind
 
     signal.signal(signal.SIGINT, leave)
@@ -38,11 +35,17 @@ def main() -> NoReturn:
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(LanguageHost(children), server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
-    print(port, flush=True)
-    engine = int(os.environ.pop(ENGINE_VARIABLE, os.getppid()))
-    while os.getppid() == engine:
-        time.sleep(PARENT_CHECK_SECONDS)
+    with suppress(BrokenPipeError):  # the wait below ends at once
+        os.write(sys.stdout.fileno(), f"{port}\n".encode())
+    _wait_for_the_reader_to_go(sys.stdout.fileno())
     leave()
+
+
+def _wait_for_the_reader_to_go(pipe: int) -> None:
+    """The engine reads our output as long as it lives. A parent's process id says less: an engine killed before we look has been replaced by init."""
+    reader = select.poll()
+    reader.register(pipe, 0)  # errors alone: the reading end is closed
+    reader.poll()
 
 
 if __name__ == "__main__":

@@ -38,5 +38,4 @@ def _install_sources() -> Path:
 
 def _script(library: Path) -> str:
     program = f"import sys; sys.path.insert(0, {str(library)!r}); from languagehost.__main__ import main; main()"
-    # The engine's process id is taken here, where it is certain: by the time Python has started, an engine that was killed may have been replaced by init.
-    return f'#!/bin/sh\n# Written by tools/toolchain/languagehost.py.\nLANGUAGE_HOST_ENGINE=$PPID exec {shlex.quote(sys.executable)} -P -c {shlex.quote(program)} "$@"\n'
+    return f'#!/bin/sh\n# Written by tools/toolchain/languagehost.py.\nexec {shlex.quote(sys.executable)} -P -c {shlex.quote(program)} "$@"\n'

@@ -140,7 +140,7 @@ def test_it_ends_when_the_engine_is_gone(tmp_path, monkeypatch):
     monkeypatch.setenv("INFERENCE_PLATFORM_CACHE", str(tmp_path / "cache"))
     wrapper = install_language_host(tmp_path / "bin")
     starter = (
-        f"import subprocess, sys; print(subprocess.Popen([{str(wrapper)!r}], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).pid, flush=True)"
+        f"import subprocess, sys; print(subprocess.Popen([{str(wrapper)!r}], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).pid, flush=True)"
     )
     pid = int(subprocess.run([sys.executable, "-c", starter], capture_output=True, text=True, check=True, timeout=20).stdout)
     _wait_until(lambda: not _running(pid))
