@@ -4,11 +4,9 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
-
-import grpc as grpc_library
-import tritonclient
 
 from loadtests.address import own_address
 from loadtests.front_target import FrontTarget
@@ -178,12 +176,16 @@ def notes() -> tuple[str, ...]:
 
 def measure_part() -> Part:
     inputs = inputs_key()
+    known = versions()  # before the minutes of measuring, not after them
     with TemporaryDirectory(prefix="bench-log-") as folder:
         figures = measure(Path(folder))
-    versions = {
+    return Part(figures=tuple(figures), machine=Machine.here(), versions=known, notes=notes(), inputs=inputs)
+
+
+def versions() -> dict[str, str]:
+    """What the figures were measured with."""
+    return {
         "image triton": serving_rootfs().path.parent.name.rpartition("-")[2],
-        "tritonclient": tritonclient.__version__,
-        "grpcio": grpc_library.__version__,
+        **{package: version(package) for package in ("tritonclient", "grpcio")},
         "client's libc": " ".join(platform.libc_ver()),
     }
-    return Part(figures=tuple(figures), machine=Machine.here(), versions=versions, notes=notes(), inputs=inputs)

@@ -1,6 +1,7 @@
 """What of the serving part is arithmetic: the search for a rate, what counts as held, the models that are compared."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from loadtests.report import Report
 from loadtests.samples import Answer, ErrorKind, Sample
 from serving.contract import CONFIG_FILE
 from serving.model_config import BatchingSpec, InstancesSpec, ServingSpec, parse_config
-from tools.bench import serving_batching, serving_protocols
+from tools.bench import serving_batching, serving_part, serving_protocols
 from tools.bench.serving_batching import CLIENTS, RESOLUTION, Comparison, closed_loop, held, highest_rate
 from tools.bench.serving_models import fixed_cost, signature, write_models
 from tools.errors import ToolError
@@ -85,3 +86,14 @@ def test_a_fixed_cost_model_is_written_for_the_servers_user_with_its_cost(tmp_pa
     assert not config.HasField("dynamic_batching")
     assert all(path.stat().st_mode & 0o005 == 0o005 for path in (repository, *repository.rglob("*")))
     assert (repository / "slow" / "1" / "model.py").is_file()
+
+
+def test_what_a_measurement_was_taken_with_is_known_before_it_starts(monkeypatch, tmp_path):
+    order = []
+    root = SimpleNamespace(path=tmp_path / "triton-0123456789ab" / "rootfs")
+    monkeypatch.setattr(serving_part, "serving_rootfs", lambda: order.append("versions") or root)
+    monkeypatch.setattr(serving_part, "measure", lambda _folder: order.append("measure") or [])
+    part = serving_part.measure_part()
+    assert order == ["versions", "measure"]
+    assert part.versions["image triton"] == "0123456789ab"
+    assert part.versions["tritonclient"][0].isdigit()
