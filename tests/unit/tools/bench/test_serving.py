@@ -90,9 +90,17 @@ def test_a_fixed_cost_model_is_written_for_the_servers_user_with_its_cost(tmp_pa
 
 def test_what_a_measurement_was_taken_with_is_known_before_it_starts(monkeypatch, tmp_path):
     order = []
-    root = SimpleNamespace(path=tmp_path / "triton-0123456789ab" / "rootfs")
-    monkeypatch.setattr(serving_part, "serving_rootfs", lambda: order.append("versions") or root)
-    monkeypatch.setattr(serving_part, "measure", lambda _folder: order.append("measure") or [])
+
+    def rootfs():
+        order.append("versions")
+        return SimpleNamespace(path=tmp_path / "triton-0123456789ab" / "rootfs")
+
+    def measure(folder):
+        order.append("measure")
+        return []
+
+    monkeypatch.setattr(serving_part, "serving_rootfs", rootfs)
+    monkeypatch.setattr(serving_part, "measure", measure)
     part = serving_part.measure_part()
     assert order == ["versions", "measure"]
     assert part.versions["image triton"] == "0123456789ab"
