@@ -13,7 +13,7 @@ quoted = '$(subst ','\'',$(1))'
 given = $(if $(filter-out file,$(firstword $(origin $(1)))),--$(2)=$(call quoted,$($(1))))
 CONTEXT_ARGUMENT = $(call given,CONTEXT,context)
 
-.PHONY: help up down status env predict registry load cluster cluster-stop check format lint types imports unit preview serving e2e test bench optimise toolchain images models schema venv
+.PHONY: help up down status env predict registry load cluster cluster-stop check format lint types imports unit preview serving e2e test bench optimise toolchain images models schema prune venv
 
 help: ## this list
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/\$$\$$/$$/g' | awk -F ':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
@@ -92,6 +92,9 @@ bench: venv ## measure; results to docs/bench (PART=serving needs no cluster, PA
 
 optimise: venv ## variants of MODEL (magika) by size, speed and accuracy, to docs/models; fails when a derived version does not keep its bound
 	@$(PY) -m tools.optimise $(call quoted,$(or $(MODEL),magika))
+
+prune: venv ## remove builds, images and environments from the cache that nobody used for DAYS (14)
+	@$(PY) -m tools.cache $(if $(DAYS),--days=$(call quoted,$(DAYS)))
 
 schema: venv ## regenerate stacks/schema.json
 	@$(PY) -m stacks.schema

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import venv
+from contextlib import suppress
 from pathlib import Path
 
 MINIMUM_PYTHON = (3, 11)
@@ -32,6 +33,7 @@ def main() -> int:
         if not (environment / MARKER).exists():
             create(environment)
         link(REPO / ".venv", environment)
+        used(environment)
     except (OSError, subprocess.CalledProcessError) as error:
         return _fail(f"the Python environment {environment} could not be made: {error}\n  -> correct what the lines above name, then run it again")
     return 0
@@ -95,6 +97,12 @@ def link(place: Path, environment: Path) -> None:
     partial.unlink(missing_ok=True)
     partial.symlink_to(environment)
     partial.replace(place)
+
+
+def used(environment: Path) -> None:
+    """As tools.cache.used(), by which `make prune` tells what nobody needs any more."""
+    with suppress(OSError):
+        os.utime(environment)
 
 
 def _progress(text: str) -> None:

@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from tools.cache import used
 from tools.images.buildah import Buildah, check_programs
 from tools.images.recipes import IMAGES, ImageArchive, Recipe, recipes
 from tools.paths import images_dir
@@ -25,6 +26,8 @@ def ensure_images(
         with locked(images_dir() / "build", "container images"):
             for recipe in missing:
                 _ensure_archive(recipe)
+    for recipe in wanted:
+        used(archive_of(recipe).path)
     return {recipe.name: archive_of(recipe) for recipe in wanted}
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
+from tools.cache import used
 from tools.images.recipes import ImageArchive
 from tools.paths import images_dir
 from tools.toolchain.progress import Progress
@@ -35,7 +36,7 @@ def ensure_rootfs(archive: ImageArchive) -> RootFs:
             if not target.exists():
                 with published(target) as partial, Progress(f"root file system of {archive.path.stem}"):
                     unpack_archive(archive.path, partial)
-    config = json.loads((target / CONFIG).read_text(encoding="utf-8"))
+    config = json.loads((used(target) / CONFIG).read_text(encoding="utf-8"))
     return RootFs(target / ROOT, dict(entry.split("=", 1) for entry in config["config"].get("Env", [])))
 
 

@@ -5,6 +5,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+from tools.cache import used
 from tools.errors import ToolError
 from tools.paths import cache_dir, content_key
 from tools.toolchain.progress import Progress
@@ -20,7 +21,7 @@ def ensure_wheels(requirements: Path, python: str = IMAGE_PYTHON) -> Path:
     """Directory with the wheels of `requirements`, each checked against its hash. Raises ToolError when one cannot be had."""
     target = cache_dir() / "wheels" / f"{requirements.parent.name}-{requirements.stem}-{content_key([requirements], extra=f'{python} {PLATFORMS}')}"
     if target.exists():
-        return target
+        return used(target)
     what = f"wheels of {requirements.parent.name}/{requirements.name}"
     with locked(target, what):
         if not target.exists():

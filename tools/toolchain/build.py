@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from tools.cache import used
 from tools.errors import ToolError
 from tools.paths import toolchain_dir
 from tools.toolchain.catalog import BUILD_ENV, BUILD_FLAGS, Group
@@ -42,7 +43,7 @@ def ensure_group(group: Group) -> Path:
             if not target.exists():
                 with published(target) as partial:
                     _build(group, partial / "bin")
-    return target / "bin"
+    return used(target) / "bin"
 
 
 def _build(group: Group, output: Path) -> None:

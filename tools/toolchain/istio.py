@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tools.cache import used
 from tools.errors import ToolError
 from tools.paths import content_key, toolchain_dir
 from tools.toolchain.catalog import GOMOD
@@ -48,7 +49,7 @@ def envoy_bootstrap() -> Path:
 
 
 def _present(name: str) -> Path:
-    path = istio_directory() / name
+    path = used(istio_directory()) / name
     if not path.exists():
         raise ToolError(f"{path} is missing", "run `make toolchain`")
     return path

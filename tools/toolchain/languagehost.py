@@ -5,6 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
+from tools.cache import used
 from tools.files import write_atomically
 from tools.paths import REPO, content_key, toolchain_dir
 from tools.toolchain.storage import locked, published
@@ -33,7 +34,7 @@ def _install_sources() -> Path:
                     (partial / SOURCES.name).mkdir()
                     for file in files:
                         shutil.copyfile(file, partial / SOURCES.name / file.name)
-    return target
+    return used(target)
 
 
 def _script(library: Path) -> str:
