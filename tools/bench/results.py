@@ -20,6 +20,11 @@ TITLE = f"# Measured\n\nWritten by `make bench`, a part at a time; the values th
 EXTRA_INPUTS = ("requirements.txt", "serving/Containerfile")
 
 
+def shown(value: float) -> str:
+    """Three significant digits, written out: 4500, not 4.5e+03."""
+    return f"{float(f'{value:.3g}'):.10g}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Figure:
     """One quantity, measured several times in one run."""
@@ -34,9 +39,8 @@ class Figure:
 
     def row(self) -> str:
         """A line of the table; a ratio has no unit."""
-        return f"| {self.name} | {self.median:.3g} {self.unit} | {min(self.values):.3g} to {max(self.values):.3g} | {len(self.values)} |".replace(
-            "  ", " "
-        )
+        low, high = shown(min(self.values)), shown(max(self.values))
+        return f"| {self.name} | {shown(self.median)} {self.unit} | {low} to {high} | {len(self.values)} |".replace("  ", " ")
 
 
 @dataclass(frozen=True, kw_only=True)

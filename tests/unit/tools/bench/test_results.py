@@ -4,8 +4,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from tools.bench import gateway_cost
-from tools.bench.results import Figure, Machine, Part, figures_of, inputs_key, write_part
+from tools.bench.results import Figure, Machine, Part, figures_of, inputs_key, shown, write_part
 
 MACHINE = Machine(cores=2, memory_mib=24_000, processor="a processor", kernel="6.1", python="3.11")
 
@@ -62,3 +64,8 @@ def test_the_machine_is_described_as_it_is() -> None:
 
 def test_rates_are_tried_from_high_to_low() -> None:
     assert list(gateway_cost.RATES_RPS) == sorted(gateway_cost.RATES_RPS, reverse=True)
+
+
+@pytest.mark.parametrize(("value", "text"), [(4496.2, "4500"), (16_690.0, "16700"), (0.41149, "0.411"), (22.27, "22.3"), (20.0, "20"), (0.0, "0")])
+def test_a_value_has_three_digits_and_no_exponent(value: float, text: str) -> None:
+    assert shown(value) == text
