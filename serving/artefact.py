@@ -13,7 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from components.errors import ManifestError
-from serving.model_manifest import MODELS_DIR, ModelManifest, SourceFileSpec, model_manifest
+from serving.model_files import SourceFileSpec
+from serving.model_manifest import MODELS_DIR, ModelManifest, model_manifest
 from serving.model_steps import StepSpec
 
 CODE = ".py"

@@ -6,14 +6,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
-import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from components.core.spec import Spec
 from components.errors import ManifestError
+from serving import plain_yaml
 from serving.compatibility import FrameworkSpec, Requirements
+from serving.model_files import QUANTISATIONS, SourceFileSpec, check_file_names
 from serving.model_quality import QualitySpec
-from serving.model_sources import FileSourceSpec
+from serving.model_sources import FILE_NAME
 from serving.model_steps import StepSpec
 
 MODELS_DIR = Path(__file__).resolve().parent / "models"
@@ -22,16 +23,14 @@ MODELS_DIR = Path(__file__).resolve().parent / "models"
 Format = Literal["python", "onnx", "torchscript", "savedmodel", "tensorrt", "ensemble"]
 # Names of the KServe protocol, which model.yaml, requests and answers share.
 Datatype = Literal["BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64", "BF16", "BYTES"]
-Dimension = Annotated[int, Field(ge=-1, description="Size of an axis; -1: variable.")]
+Dimension = Annotated[int, Field(ge=-1, lt=2**63, description="Size of an axis; -1: variable.")]
+ControlValue = Annotated[int, Field(ge=-(2**31), lt=2**31)]
+# 32 TiB, as in components/inference/spec.py: beyond lies a slip of the hand.
+Mib = Annotated[int, Field(ge=0, le=32 * 1024 * 1024)]
+MAX_SHOWN = 100
 MODEL_NAME = re.compile("^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
-# Folders too: a SavedModel is one.
-FILE_NAME = re.compile("^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$")
 # As exporters name tensors: "input:0", "InceptionV3/Predictions/Softmax:0".
 TensorName = Annotated[str, Field(pattern="^[A-Za-z0-9_.:/-]+$")]
-Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
-Transformation = Literal["none", "quantise-dynamic-int8", "quantise-static-int8", "onnx-characters"]
-# Those after which a network no longer computes the same.
-QUANTISATIONS = {"quantise-dynamic-int8", "quantise-static-int8"}
 # A YAML sequence arrives as a list; only the container is converted, the items stay strict.
 Sequence = Field(strict=False, min_length=1)
 
@@ -59,7 +58,7 @@ class ControlSpec(Spec):
     name: TensorName
     kind: Literal["start", "end", "ready", "corrid"]
     datatype: Literal["INT32", "FP32", "BOOL", "UINT64", "INT64", "UINT32", "BYTES"]
-    values: Annotated[tuple[int, int], Field(strict=False)] = (0, 1)
+    values: Annotated[tuple[ControlValue, ControlValue], Field(strict=False)] = (0, 1)
 
     @model_validator(mode="after")
     def _datatype_fits_the_kind(self) -> Self:
@@ -99,27 +98,6 @@ class SignatureSpec(Spec):
         return self.inputs + self.outputs
 
 
-class SourceFileSpec(Spec):
-    """A file of a version directory, and where it comes from."""
-
-    name: Annotated[str, Field(pattern=FILE_NAME.pattern, description="Path in the version directory.")]
-    source: FileSourceSpec
-    sha256: Annotated[Sha256, Field(description="Of the source, before any transformation.")]
-    size_bytes: Annotated[int, Field(ge=0, description="Of the source; volumes that hold the file are sized by it.")]
-    transformation: Annotated[Transformation, Field(description="How the image build derives the file (serving/image/transform.py).")] = "none"
-    derived_sha256: Annotated[
-        Sha256 | None, Field(description="Of the derived file; a quantised network: the one that the optimisation pipeline judged.")
-    ] = None
-
-    @model_validator(mode="after")
-    def _content_is_known(self) -> Self:
-        if (self.transformation == "none") != (self.derived_sha256 is None):
-            raise ValueError(f"file {self.name!r}: transformation {self.transformation!r} and derivedSha256 belong together: one without the other")
-        if self.name.endswith(".py") and (self.source.kind != "file" or self.transformation != "none"):
-            raise ValueError(f"file {self.name!r}: code has a source of kind file and no transformation; copy it below model.yaml's folder")
-        return self
-
-
 class WheelSpec(Spec):
     """The distribution that ships the model; its hash is pinned in serving/requirements.txt."""
 
@@ -130,23 +108,26 @@ class WheelSpec(Spec):
 class ModelVersionSpec(Spec):
     """One published version."""
 
-    version: Annotated[int, Field(ge=1)]
+    version: Annotated[int, Field(ge=1, lt=10**18)]
     description: str
     files: Annotated[tuple[SourceFileSpec, ...], Field(strict=False, description="None for an ensemble, or where the code is all.")] = ()
     steps: Annotated[tuple[StepSpec, ...], Field(strict=False, description="Of an ensemble, and of nothing else.")] = ()
-    memory_mib: Annotated[int, Field(ge=0, description="Memory of one instance when loaded and busy; of an ensemble none beside its steps'.")] = 0
-    memory_mib_per_row: Annotated[int, Field(ge=0, description="What each row at work adds to memoryMib, for the largest row there can be.")] = 0
-    waiting_mib_per_row: Annotated[
-        int, Field(ge=0, description="Memory of the server for a row that waits: of a step slower than its forerunners.")
-    ] = 0
+    memory_mib: Annotated[Mib, Field(description="Memory of one instance when loaded and busy; of an ensemble none beside its steps'.")] = 0
+    memory_mib_per_row: Annotated[Mib, Field(description="What each row at work adds to memoryMib, for the largest row there can be.")] = 0
+    waiting_mib_per_row: Annotated[Mib, Field(description="Memory of the server for a row that waits: of a step slower than its forerunners.")] = 0
     gpu_memory_mib: Annotated[
-        int | None, Field(gt=0, description="GPU memory of one instance when loaded and busy; needed to serve it with instances of kind gpu.")
+        Mib | None, Field(gt=0, description="GPU memory of one instance when loaded and busy; needed to serve it with instances of kind gpu.")
     ] = None
     framework: Annotated[FrameworkSpec | None, Field(description="What wrote the network.")] = None
     requires: Annotated[Requirements, Field(description="Releases of a server's parts that can run it, as specifiers: {triton: '>=2.40'}.")] = Field(
         default_factory=dict
     )
     quality: Annotated[QualitySpec | None, Field(description="Of a version with a quantised network.")] = None
+
+    @model_validator(mode="after")
+    def _files_lie_beside_each_other(self) -> Self:
+        check_file_names([file.name for file in self.files])
+        return self
 
     @property
     def derived(self) -> bool:
@@ -181,9 +162,11 @@ class ModelManifest(Spec):
     decoupled: Annotated[bool, Field(description="Whether it may send any number of answers to a request; python only.")] = False
     parameters: Annotated[dict[str, str], Field(description="What its backend or its model.py is told, by name.")] = Field(default_factory=dict)
     check: Annotated[CheckSpec | None, Field(description="Absent only for a model that is asked as a step of an ensemble.")] = None
-    load_budget_seconds: Annotated[int, Field(ge=0, description="Longest time from start to ready that is not a fault; 0 for an ensemble.")] = 0
-    shared_memory_mib: Annotated[int, Field(ge=0, description="POSIX shared memory that one instance needs.")] = 0
-    shared_memory_mib_per_row: Annotated[int, Field(ge=0, description="For each row, beside the request itself: inputs and outputs.")] = 0
+    load_budget_seconds: Annotated[
+        int, Field(ge=0, le=7200, description="Longest time from start to ready that is not a fault; 0 for an ensemble.")
+    ] = 0
+    shared_memory_mib: Annotated[Mib, Field(description="POSIX shared memory that one instance needs.")] = 0
+    shared_memory_mib_per_row: Annotated[Mib, Field(description="For each row, beside the request itself: inputs and outputs.")] = 0
     python_requirements: Annotated[tuple[str, ...], Field(strict=False, description="Distributions that model.py imports.")] = ()
     versions: Annotated[tuple[ModelVersionSpec, ...], Sequence]
 
@@ -267,6 +250,8 @@ def load_manifest(path: Path) -> ModelManifest:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise ManifestError(f"{path} does not exist", hint=f"models there are: {', '.join(model_names())}") from None
+    except (OSError, ValueError) as error:
+        raise ManifestError(f"{path} cannot be read: {error}", hint="it is a text file in UTF-8 that this user may read") from error
     return _parse_manifest(path, text)
 
 
@@ -274,17 +259,18 @@ def load_manifest(path: Path) -> ModelManifest:
 def _parse_manifest(path: Path, text: str) -> ModelManifest:
     """Kept, for a stack asks a dozen times for each of its models, and YAML in Python is slow."""
     try:
-        content = yaml.safe_load(text)
-        # JSON mode, because YAML has the types of JSON: sequences and nothing finer.
-        return ModelManifest.model_validate_json(json.dumps(content))
-    except (yaml.YAMLError, TypeError) as error:
+        content = json.dumps(plain_yaml.read(text))
+    except ValueError as error:
         raise ManifestError(f"{path} cannot be read as YAML: {error}", hint="correct the syntax at the place named") from error
+    try:
+        # JSON mode, because YAML has the types of JSON: sequences and nothing finer.
+        return ModelManifest.model_validate_json(content)
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"])) or "(root)"
-        raise ManifestError(
-            f"{path}: {key}: {first['msg']} (value: {first['input']!r})", hint="see serving/model_manifest.py for the keys"
-        ) from error
+        value = repr(first["input"])
+        shown = value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]}... ({len(value)} characters)"
+        raise ManifestError(f"{path}: {key}: {first['msg']} (value: {shown})", hint="see serving/model_manifest.py for the keys") from error
 
 
 def model_names() -> list[str]:
@@ -293,5 +279,9 @@ def model_names() -> list[str]:
 
 
 def model_manifest(triton_name: str) -> ModelManifest:
-    """The manifest of the model that callers know as `triton_name`."""
-    return load_manifest(MODELS_DIR / triton_name / "model.yaml")
+    """The manifest of the model that callers know as `triton_name`. ManifestError when its folder has another name than itself."""
+    path = MODELS_DIR / triton_name / "model.yaml"
+    manifest = load_manifest(path)
+    if manifest.name != triton_name:
+        raise ManifestError(f"{path}: name: is {manifest.name!r}, and the folder {triton_name!r}", hint="let both have one name")
+    return manifest

@@ -1,10 +1,14 @@
 """Where a file of a model comes from: what model.yaml says under `source`, by kind. Every file is pinned by its SHA-256, wherever it lies."""
 
+import re
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from components.core.spec import Spec
+
+# Folders too: a SavedModel is one. No name leads out of the folder it lies in.
+FILE_NAME = re.compile("^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$")
 
 
 class WheelSourceSpec(Spec):
@@ -18,7 +22,7 @@ class LocalSourceSpec(Spec):
     """A file of this repository."""
 
     kind: Literal["file"]
-    path: Annotated[str, Field(pattern="^[^/].*$", description="Path below the folder of model.yaml.")]
+    path: Annotated[str, Field(pattern=FILE_NAME.pattern, description="Path below the folder of model.yaml.")]
 
 
 class S3SourceSpec(Spec):

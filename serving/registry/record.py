@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from components.core.spec import Spec
 from serving.compatibility import FrameworkSpec, Part, Requirements
-from serving.model_manifest import Sha256
+from serving.model_files import Sha256
 from serving.registry.errors import RegistryError
 
 PREFIX = "inference."

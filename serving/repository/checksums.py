@@ -10,7 +10,9 @@ from typing import IO, TYPE_CHECKING, Annotated
 from pydantic import Field, ValidationError
 
 from components.core.spec import Spec
-from serving.model_manifest import FILE_NAME, MODEL_NAME, Sha256
+from serving.model_files import Sha256  # noqa: TC001  (pydantic reads it at run time)
+from serving.model_manifest import MODEL_NAME
+from serving.model_sources import FILE_NAME
 from serving.repository.errors import RepositoryError
 
 if TYPE_CHECKING:

@@ -2,13 +2,15 @@
 
 import hashlib
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
 from components.errors import ManifestError, PlatformError
-from serving.model_manifest import MODELS_DIR, ModelManifest, SourceFileSpec, WheelSpec
+from serving.model_files import SourceFileSpec
+from serving.model_manifest import MODELS_DIR, ModelManifest, WheelSpec
 from serving.model_sources import FileSourceSpec, LocalSourceSpec, OciSourceSpec, S3SourceSpec, WheelSourceSpec
 from serving.repository import oci, s3
 
@@ -19,19 +21,16 @@ CHUNK = 1024 * 1024
 def write_source(manifest: ModelManifest, file: SourceFileSpec, wheels: Wheels, target: Path) -> None:
     """Write `file` to `target`; ManifestError when it cannot be read or is not the published one, which names both hashes or sizes.
 
-    `target` may be half-written then: the caller writes into a directory that nobody reads yet.
+    `target` may be half-written then: the caller writes into a directory that nobody reads yet. OSError when it cannot be written.
     """
     with ExitStack() as stack:
         place, stream = stack.enter_context(_opened(manifest, file.source, wheels))
         sink = stack.enter_context(target.open("wb"))
         digest, size = hashlib.sha256(), 0
-        try:
-            while chunk := stream.read(CHUNK):
-                digest.update(chunk)
-                size += len(chunk)
-                sink.write(chunk)
-        except (OSError, zipfile.BadZipFile) as error:
-            raise _unreadable(place, error) from error
+        while chunk := _read(stream, place):
+            digest.update(chunk)
+            size += len(chunk)
+            sink.write(chunk)
     if digest.hexdigest() != file.sha256:
         raise ManifestError(
             f"{place} has SHA-256 {digest.hexdigest()}, but model.yaml says {file.sha256} for {file.name}",
@@ -42,6 +41,13 @@ def write_source(manifest: ModelManifest, file: SourceFileSpec, wheels: Wheels, 
             f"{place} has {size} bytes, but model.yaml says {file.size_bytes} for {file.name}",
             hint=f"set sizeBytes: {size}; the hash is the right one",
         )
+
+
+def _read(stream: IO[bytes], place: str) -> bytes:
+    try:
+        return stream.read(CHUNK)
+    except (OSError, zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise _unreadable(place, error) from error
 
 
 @contextmanager
@@ -72,7 +78,7 @@ def _open_member(manifest: ModelManifest, source: WheelSourceSpec, wheels: Wheel
     try:
         archive = stack.enter_context(zipfile.ZipFile(wheel))
         return place, stack.enter_context(archive.open(source.member))
-    except (OSError, zipfile.BadZipFile, KeyError) as error:
+    except (OSError, ValueError, zipfile.BadZipFile, KeyError, NotImplementedError, RuntimeError) as error:
         raise _unreadable(place, error) from error
 
 

@@ -11,7 +11,8 @@ from tritonclient.grpc import InferenceServerClient, InferInput
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype
 
 from serving.model_config import ModelManifest, model_manifest, read_config, render_config
-from serving.model_manifest import ModelVersionSpec, SourceFileSpec
+from serving.model_files import SourceFileSpec
+from serving.model_manifest import ModelVersionSpec
 from serving.repository.build import build_repository
 from tools.paths import REPO
 from tools.triton_process import TritonProcess

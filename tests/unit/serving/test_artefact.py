@@ -8,7 +8,8 @@ import pytest
 
 from components.errors import ManifestError
 from serving.artefact import MAX_PARSED_BYTES, artefact_sha256, code_sha256, files_sha256, version_files
-from serving.model_manifest import ModelManifest, SourceFileSpec, model_manifest
+from serving.model_files import SourceFileSpec
+from serving.model_manifest import ModelManifest, model_manifest
 from serving.model_sources import LocalSourceSpec
 from serving.repository.build import build_repository
 from serving.repository.errors import RepositoryError

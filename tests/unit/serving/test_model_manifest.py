@@ -96,3 +96,65 @@ def test_text_that_is_no_yaml_is_told_as_such(tmp_path):
     path.write_text("name: [")
     with pytest.raises(ManifestError, match="cannot be read as YAML"):
         load_manifest(path)
+
+
+FILE = {"source": {"kind": "file", "path": "x"}, "sha256": "0" * 64, "sizeBytes": 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("model.onnx", "there is 'model.onnx' already"),
+        ("Model.ONNX", "there is 'model.onnx' already, and not every volume tells upper case from lower"),
+        ("model.onnx/part", "'model.onnx' is a file, and cannot be a folder too"),
+        ("checksums.json", "no names of files"),
+        ("model.onnx.partial", "no names of files"),
+        ("model.derived", "no names of files"),
+        ("x" * 201, "no names of files"),
+    ],
+)
+def test_a_file_that_would_take_anothers_place_is_refused(tmp_path, name, reason):
+    versions = yaml.safe_load((MODELS_DIR / "magika" / "model.yaml").read_text())["versions"]
+    versions[0]["files"].append({**FILE, "name": name})
+    with pytest.raises(ManifestError, match=reason):
+        load_manifest(edited(tmp_path, versions=versions))
+
+
+@pytest.mark.parametrize("path", ["../../../etc/passwd", "a/../../b", "/etc/passwd", "./x", "a//b", "~/x"])
+def test_no_source_leads_out_of_the_models_folder(tmp_path, path):
+    versions = yaml.safe_load((MODELS_DIR / "magika" / "model.yaml").read_text())["versions"]
+    versions[0]["files"].append({**FILE, "name": "x", "source": {"kind": "file", "path": path}})
+    with pytest.raises(ManifestError, match=r"source\.file\.path"):
+        load_manifest(edited(tmp_path, versions=versions))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("version", 10**30), ("memoryMib", 10**30), ("memoryMibPerRow", 10**30), ("waitingMibPerRow", 10**30), ("gpuMemoryMib", 10**30)],
+)
+def test_a_number_that_nothing_can_hold_is_refused_with_its_key(tmp_path, key, value):
+    versions = yaml.safe_load((MODELS_DIR / "magika" / "model.yaml").read_text())["versions"]
+    versions[0][key] = value
+    with pytest.raises(ManifestError, match=rf"versions\.0\.{key}: Input should be less than"):
+        load_manifest(edited(tmp_path, versions=versions))
+
+
+@pytest.mark.parametrize("content", [b"\xff\xfe\x00n", b"licence: caf\xe9"])
+def test_text_of_another_encoding_is_told_as_such(tmp_path, content):
+    path = tmp_path / "model.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ManifestError, match="cannot be read: 'utf-8' codec"):
+        load_manifest(path)
+
+
+def test_a_folder_of_another_name_than_its_model_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("serving.model_manifest.MODELS_DIR", tmp_path)
+    (tmp_path / "alias").symlink_to(MODELS_DIR / "magika")
+    with pytest.raises(ManifestError, match="name: is 'magika', and the folder 'alias'"):
+        model_manifest("alias")
+
+
+def test_a_fault_shows_no_more_of_a_value_than_can_be_read(tmp_path):
+    with pytest.raises(ManifestError) as error:
+        load_manifest(edited(tmp_path, format="x" * 100_000))
+    assert len(error.value.message) < 1000

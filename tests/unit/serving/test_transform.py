@@ -11,7 +11,8 @@ from typing import get_args
 import pytest
 
 from serving.image.transform import TRANSFORMATIONS, transform
-from serving.model_manifest import MODELS_DIR, Transformation, model_manifest
+from serving.model_files import Transformation
+from serving.model_manifest import MODELS_DIR, model_manifest
 from serving.model_sources import LocalSourceSpec, WheelSourceSpec
 from tests.unit.serving.optimise.tiny import sha256, write_network
 

@@ -9,7 +9,8 @@ import sys
 import pytest
 
 from components.errors import ManifestError
-from serving.model_manifest import SourceFileSpec, model_manifest
+from serving.model_files import SourceFileSpec
+from serving.model_manifest import model_manifest
 from serving.model_sources import LocalSourceSpec
 from serving.repository.build import build_repository, build_tar
 from serving.repository.checksums import VersionRef

@@ -9,7 +9,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from serving.model_manifest import FILE_NAME, MODEL_NAME
+from serving.model_manifest import MODEL_NAME
+from serving.model_sources import FILE_NAME
 from serving.repository.cache import Cache
 from serving.repository.checksums import Checksums, FileEntry, VersionRef, parse_checksums
 from serving.repository.errors import RepositoryError

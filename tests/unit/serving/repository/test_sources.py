@@ -7,7 +7,8 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from components.errors import ManifestError, PlatformError
-from serving.model_manifest import ModelManifest, SourceFileSpec, model_manifest
+from serving.model_files import SourceFileSpec
+from serving.model_manifest import ModelManifest, model_manifest
 from serving.model_sources import FileSourceSpec
 from serving.repository.errors import AbsentError, RepositoryError, TransientError
 from serving.repository.sources import write_source
