@@ -93,7 +93,7 @@ def _parsed(value: object) -> object:
     if isinstance(value, str) and value[:1] in {"{", "["}:
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
     return value
 

@@ -14,14 +14,26 @@ from stacks.key_paths import Location, allowed_keys, closest, dotted, keys_of, v
 
 HIDDEN = "[secret]"
 MAX_SHOWN = 100
+LONG_WORD = re.compile(rf"\S{{{MAX_SHOWN + 1},}}")
 # Of a URI, everything a server takes for name and password.
 PASSWORD = re.compile(r"://[^/?#\s]*@")
 UNSHOWN = "not a valid value (the reason would show it, and a key is secret)"
 IN_THE_FILE = "correct it in the stack file"
 NUMBER_TYPES = {"int_type": "int", "float_type": "float", "bool_type": "bool"}
+MISSING_TYPES = {"missing", "union_tag_not_found"}
+TAG_TYPES = {"union_tag_invalid", "union_tag_not_found"}
 OBJECT_TYPES = {"model_type", "model_attributes_type", "dict_type", "list_type", "tuple_type"}
 # Faults whose sentence speaks of the rule alone, never of the value.
-SILENT_ABOUT_VALUE = {*NUMBER_TYPES, *OBJECT_TYPES, "string_type", "greater_than", "greater_than_equal", "less_than", "less_than_equal"}
+SILENT_ABOUT_VALUE = {
+    *NUMBER_TYPES,
+    *OBJECT_TYPES,
+    "string_type",
+    "greater_than",
+    "greater_than_equal",
+    "less_than",
+    "less_than_equal",
+    "union_tag_invalid",
+}
 
 
 @dataclass(frozen=True)
@@ -35,7 +47,7 @@ class Problem:
 
     def __str__(self) -> str:
         where = self.path if self.value is None else f"{self.path} = {self.value}"
-        return f"{where}: {self.reason}\n      -> {self.way_out}"
+        return f"{where}: {LONG_WORD.sub(_cut_word, self.reason)}\n      -> {self.way_out}"
 
 
 def of_validation(error: ValidationError, document: Mapping[str, Any], schema: Mapping[str, Any], secret: frozenset[str]) -> list[Problem]:
@@ -65,7 +77,10 @@ def _between_keys(fault: Fault, above: Location, document: Mapping[str, Any], se
 
 def _problem(detail: ErrorDetails, document: Mapping[str, Any], schema: Mapping[str, Any], *, hidden: bool) -> Problem:
     keys = keys_of(detail["loc"], document)
-    shown = None if detail["type"] in {"missing", "extra_forbidden"} else _shown(keys, document)
+    if detail["type"] in TAG_TYPES:
+        # The key that decides what the others may be; pydantic names the map around it.
+        keys.append(detail["ctx"]["discriminator"].strip("'"))
+    shown = None if detail["type"] in {*MISSING_TYPES, "extra_forbidden"} else _shown(keys, document)
     return Problem(
         path=dotted(keys) or "(the whole file)",
         value=HIDDEN if hidden and shown is not None else shown,
@@ -88,12 +103,18 @@ def _cut(text: str) -> str:
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}... ({len(text)} characters)"
 
 
+def _cut_word(word: re.Match[str]) -> str:
+    return _cut(word[0])
+
+
 def _reason(detail: ErrorDetails, *, hidden: bool) -> str:
     """The sentence of pydantic; of a validator of ours, its own text, which may quote the value and is therefore not shown for a secret."""
     if detail["type"] == "extra_forbidden":
         return "unknown key"
-    if detail["type"] == "missing":
+    if detail["type"] in MISSING_TYPES:
         return "required key is missing"
+    if detail["type"] == "union_tag_invalid":
+        return f"is none of {detail['ctx']['expected_tags']}"
     if hidden and detail["type"] not in SILENT_ABOUT_VALUE:
         return UNSHOWN
     if detail["type"] == "value_error":
@@ -107,13 +128,13 @@ def _way_out(detail: ErrorDetails, keys: Location, schema: Mapping[str, Any]) ->
     kind = detail["type"]
     if kind == "extra_forbidden":
         return unknown_key_hint(str(keys[-1]), allowed_keys(keys[:-1], schema))
-    if kind == "missing":
+    if kind in MISSING_TYPES:
         return f"set it: pulumi config set --path {path} <value>"
     if kind in NUMBER_TYPES and isinstance(detail["input"], str):
         return f"write the value without quotes; on the command line: pulumi config set --path --type {NUMBER_TYPES[kind]} {path} <value>"
     if kind == "string_type":
         return f"put the value in quotes; on the command line: pulumi config set --path --type string {path} <value>"
-    if kind in OBJECT_TYPES or isinstance(detail["input"], Mapping | list) or not keys or "[key]" in detail["loc"]:
+    if kind in OBJECT_TYPES or (isinstance(detail["input"], Mapping | list) and kind not in TAG_TYPES) or not keys or "[key]" in detail["loc"]:
         return IN_THE_FILE
     return f"pulumi config set --path {path} <value>"
 

@@ -13,6 +13,7 @@ from stacks.apps import apps_users
 from stacks.models import manifest_of, parts_of, pool_use, repository_use, served_versions
 from stacks.rules_batch import batch_faults
 from stacks.rules_front import front_faults
+from stacks.rules_names import name_faults
 from stacks.rules_serving import model_faults
 from stacks.rules_versions import compatibility_faults
 from stacks.stores import store_faults
@@ -27,11 +28,12 @@ def stack_faults(config: StackConfig, stack: str) -> Iterator[Fault]:
     """Every fault of a configuration whose values are each valid."""
     yield from _environment_faults(config, stack)
     yield from _host_faults(config)
+    yield from name_faults(config)
     yield from batch_faults(config)
     yield from store_faults(config)
     for name, model in config.models.items():
         yield from _timeout_faults(name, model)
-        yield from front_faults(config, name, model)
+        yield from front_faults(name, model)
         yield from _in_flight_faults(config, name, model)
         version_faults = list(_version_faults(name, model))
         yield from version_faults or (

@@ -14,11 +14,11 @@ from stacks.models import manifest_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stacks.config import ModelSpec, StackConfig
+    from stacks.config import ModelSpec
 
 
-def front_faults(config: StackConfig, name: str, model: ModelSpec) -> Iterator[Fault]:
-    """The model takes files, the front gives up before the route behind it does, and its objects have a name of their own."""
+def front_faults(name: str, model: ModelSpec) -> Iterator[Fault]:
+    """The model takes files, and the front gives up before the route behind it does."""
     if model.front is None:
         return
     at: tuple[str, ...] = ("models", name, "front")
@@ -35,8 +35,3 @@ def front_faults(config: StackConfig, name: str, model: ModelSpec) -> Iterator[F
         limit = model.routing.max_request_mib
         reason = f"is above routing.maxRequestMib {limit}: the gateway would refuse the front's own requests to the model"
         yield Fault((*at, "maxRequestMib"), reason, f"lower it to at most {limit}, or raise routing.maxRequestMib")
-    other = model.identity(name, config.cluster.namespace).front
-    if other in config.models:
-        yield Fault(
-            at, f"its objects are named {other}, and so are those of model {other!r}", "give that model another key, and its name in tritonName"
-        )

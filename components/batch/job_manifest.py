@@ -24,6 +24,11 @@ OUTAGE_SECONDS = 600
 FINAL_EXIT_CODES = [2, 3, 6]
 
 
+def job_account(name: str) -> str:
+    """Name of the service account of the job with this key, and the beginning of the Job's own."""
+    return k8s_name(name, "batch")
+
+
 @dataclass(frozen=True, kw_only=True)
 class BatchJobPlan:
     """A job, planned: `address` and `authority` lead to the model through the gateway, which lets requests of `max_request_mib` pass.
@@ -44,7 +49,7 @@ class BatchJobPlan:
 
     @property
     def account(self) -> str:
-        return k8s_name(self.name, "batch")
+        return job_account(self.name)
 
     def job(self, image: str) -> str:
         """Named after what it runs: the template of a Job cannot change, so a change is another Job."""

@@ -245,3 +245,34 @@ def test_a_model_from_elsewhere_needs_the_image_of_the_apps_where_a_registry_ser
 
 def test_a_repository_of_an_unknown_kind_lists_those_there_are() -> None:
     assert "image" in refusal(changed("models.magika.repository", {"kind": "ftp"}))
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("models.magika.repository", "'image', 'volume', 'objectStore'"),
+        ("gateway.service", "'NodePort', 'LoadBalancer'"),
+        ("addons.istio.source", "'module', 'chart'"),
+    ],
+)
+def test_a_kind_that_there_is_not_is_refused_at_its_own_key_with_those_there_are(path: str, said: str) -> None:
+    key = f"{path}.{'type' if path == 'gateway.service' else 'kind'}"
+    text = refusal(changed(key, "yes"))
+    assert f'{key} = "yes": is none of {said}' in text
+    assert f"pulumi config set --path {key} <value>" in text
+
+
+def test_a_map_without_its_kind_is_refused_by_the_missing_key() -> None:
+    assert "models.magika.repository.kind: required key is missing" in refusal(changed("models.magika.repository", {"bucket": "x"}))
+
+
+@pytest.mark.parametrize("path", ["cluster.namespace", "models.magika.tritonName", "models.magika.batching", "models.magika.repository.kind"])
+def test_a_refusal_stays_readable_whatever_was_pasted_into_the_file(path: str) -> None:
+    assert len(refusal(changed(path, "x" * 10_000))) < 1500
+
+
+@pytest.mark.parametrize("depth", [300, 100_000])
+def test_values_nested_without_end_are_refused(depth: int) -> None:
+    raw = {**as_pulumi_passes(document()), "inference-platform:models": "[" * depth + "]" * depth}
+    with pytest.raises(ConfigError, match="1 fault in the configuration"):
+        load("local", raw)
