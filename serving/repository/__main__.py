@@ -4,12 +4,12 @@ import sys
 from collections.abc import Sequence
 
 from components.errors import run_main
-from serving.repository.cli import parser
+from serving.repository.cli import parse
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; PlatformError passes through to `run_main`."""
-    options = parser().parse_args(arguments)
+    options = parse(arguments)
     options.work(options)
     return 0
 

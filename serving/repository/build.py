@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from serving.repository.tar import write_tar
 from serving.repository.volume import VolumeStore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from serving.model_manifest import ModelManifest
     from serving.repository.sources import Wheels
@@ -30,9 +31,9 @@ TRANSFORM = Path(__file__).resolve().parent.parent / "image" / "transform.py"
 def build_repository(manifests: Sequence[ModelManifest], wheels: Wheels, target: Path) -> list[VersionRef]:
     """Make the folder `target` with every version of every model, as it is published; an equal one that is there stays.
 
-    Raises ManifestError for a source that is not what model.yaml says, RepositoryError for a `target` with other content.
+    Raises ManifestError for a source that is not what model.yaml says, RepositoryError for a `target` with other content or that cannot be written.
     """
-    with locked(target, str(target)):
+    with _explained(target), locked(target, str(target)):
         partial = target.with_name(f".{target.name}.partial")
         if not target.exists():
             with published(target, partial) as folder:
@@ -49,10 +50,19 @@ def build_repository(manifests: Sequence[ModelManifest], wheels: Wheels, target:
 
 def build_tar(manifests: Sequence[ModelManifest], wheels: Wheels, target: Path) -> list[VersionRef]:
     """The same as one tar file."""
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
+    with _explained(target), tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.") as folder:
         refs = _write(manifests, wheels, Path(folder))
         write_tar(VolumeStore(Path(folder)), refs, target)
     return refs
+
+
+@contextmanager
+def _explained(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        message = f"{target} cannot be written: {error}"
+        raise RepositoryError(message, hint="check the folder, its owner and its free space") from error
 
 
 def _write(manifests: Sequence[ModelManifest], wheels: Wheels, root: Path) -> list[VersionRef]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -139,11 +140,13 @@ def _explained(path: Path) -> Iterator[None]:
 
 def prepare_folder(root: Path, user: int, group: int) -> None:
     """Give the folder to the pods' user and nobody else; done already is done."""
-    stat = root.stat()
-    if (stat.st_uid, stat.st_gid) != (user, group):
-        try:
+    try:
+        stat = root.stat()
+        if not root.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "is no folder")
+        if (stat.st_uid, stat.st_gid) != (user, group):
             # First the mode: afterwards the folder is somebody else's.
             root.chmod(0o750)
             os.chown(root, user, group)
-        except OSError as error:
-            raise RepositoryError(f"{root}: {error.strerror}", hint="this step runs as root with the capability CHOWN") from error
+    except (OSError, OverflowError) as error:
+        raise RepositoryError(f"{root}: {error}", hint="name a folder that is there; this step runs as root with the capability CHOWN") from error

@@ -41,6 +41,21 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The options of a command line; versions may stand at its end, where argparse alone takes none after an option (python/cpython#59317)."""
+    top = parser()
+    options, rest = top.parse_known_args(arguments)
+    if not rest:
+        return options
+    if not hasattr(options, "parse_version") or any(word.startswith("-") for word in rest):
+        top.error(f"unrecognized arguments: {' '.join(rest)}")
+    try:
+        options.versions = [*options.versions, *map(options.parse_version, rest)]
+    except ValueError as error:
+        top.error(str(error))
+    return options
+
+
 def _command(
     commands: argparse._SubParsersAction[argparse.ArgumentParser], work: Callable[[argparse.Namespace], None], what: str
 ) -> argparse.ArgumentParser:
@@ -52,6 +67,7 @@ def _command(
 
 
 def _versions(made: argparse.ArgumentParser) -> None:
+    made.set_defaults(parse_version=VersionRef.parse)
     made.add_argument("versions", nargs="*", type=_ref, metavar="model/version", help="absent: all")
 
 
@@ -72,6 +88,7 @@ def _keeping(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     _versions(look)
     compare = _command(commands, _verify, "read every file and compare it with its checksum")
     compare.add_argument("store", help=f"{PLACE}, or a tar file")
+    compare.set_defaults(parse_version=ExpectedVersion.parse)
     compare.add_argument(
         "versions", nargs="*", type=_expected, metavar=EXPECTED, help="absent: all; with the hash of its files: nothing else will do"
     )
@@ -95,6 +112,7 @@ def _fetching(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     get.add_argument("--limit-mib", type=int, required=True, help="size of the volume, in MiB")
     get.add_argument("--cache", type=Path, help="folder of the node that its pods share")
     get.add_argument("--cache-gib", type=int, default=0, help="size of the cache, in GiB")
+    get.set_defaults(parse_version=ExpectedVersion.parse)
     get.add_argument("versions", nargs="+", type=_expected, metavar=EXPECTED, help="with the hash of its files: nothing else will do")
 
 

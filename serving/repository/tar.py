@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import tarfile
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, cast
 
-from serving.repository.checksums import CHECKSUMS, FileEntry, VersionRef, hash_of, mismatch
+from serving.repository.checksums import CHECKSUMS, CHUNK, FileEntry, VersionRef, hash_of, mismatch
 from serving.repository.errors import AbsentError, RepositoryError
-from serving.repository.files import EPOCH, FILE_MODE
+from serving.repository.files import EPOCH, FILE_MODE, open_regular, sole, sync
 from serving.repository.store import Store, read_checksums
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class TarStore:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with tarfile.open(path, "r:") as tar:
+            with open_regular(path) as stream, tarfile.open(fileobj=stream, mode="r:") as tar:
                 self._members = {member.name: member for member in tar.getmembers() if member.isfile()}
         except FileNotFoundError:
             raise AbsentError(f"{path} does not exist", hint="correct the path") from None
@@ -80,18 +81,20 @@ class TarStore:
 
 def write_tar(store: Store, refs: Iterable[VersionRef], target: Path) -> None:
     """Write versions of `store` to the tar file `target`, which appears whole. RepositoryError when one is damaged, or `target` is there already."""
-    if target.exists():
-        raise RepositoryError(f"{target} is there already", hint="name another file; a backup is never written over")
     listings = {ref: read_checksums(store, ref) for ref in sorted(refs)}
     partial = target.with_name(f".{target.name}.partial")
     try:
-        with tarfile.open(partial, "w", format=tarfile.PAX_FORMAT) as tar:
-            _write_members(tar, store, listings)
-        partial.rename(target)
+        with sole(partial, str(target)) as stream:
+            if target.exists():
+                raise RepositoryError(f"{target} is there already", hint="name another file; a backup is never written over")
+            with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
+                _write_members(tar, store, listings)
+            stream.flush()
+            os.fsync(stream.fileno())
+            partial.rename(target)
+            sync(target.parent)
     except OSError as error:
         raise RepositoryError(f"{target} cannot be written: {error}", hint="check the folder and its free space") from error
-    finally:
-        partial.unlink(missing_ok=True)
 
 
 def _write_members(tar: tarfile.TarFile, store: Store, listings: Mapping[VersionRef, Checksums]) -> None:
@@ -101,10 +104,9 @@ def _write_members(tar: tarfile.TarFile, store: Store, listings: Mapping[Version
         _add(tar, f"{ref}/{CHECKSUMS}", checksums.render())
         for name, entry in sorted(checksums.files.items()):
             with store.open(ref, name) as stream:
-                reader = _Hashing(stream)
+                reader = _Hashing(stream, f"{store.place}/{ref}/{name}", entry)
                 _add(tar, f"{ref}/{name}", reader, entry.size_bytes)
-                if damage := mismatch(f"{store.place}/{ref}/{name}", entry, *reader.rest()):
-                    raise damage
+                reader.check()
 
 
 class _Slice:
@@ -120,21 +122,33 @@ class _Slice:
 
 
 class _Hashing:
-    """A stream that knows the hash and the size of what was read from it."""
+    """A stream that knows the hash and the size of what was read from it; RepositoryError when it is not what `entry` says."""
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self._digest, self._size = stream, hashlib.sha256(), 0
+    def __init__(self, stream: IO[bytes], place: str, entry: FileEntry) -> None:
+        self._stream, self._place, self._entry = stream, place, entry
+        self._digest, self._size = hashlib.sha256(), 0
 
-    def read(self, size: int = -1) -> bytes:
+    def read(self, size: int = CHUNK, /) -> bytes:
+        """Exactly `size` bytes: tarfile takes less for a fault of its own."""
+        content = b""
+        while len(content) < size and (chunk := self._more(size - len(content))):
+            content += chunk
+        if len(content) < size:
+            self.check()
+        return content
+
+    def check(self) -> None:
+        """To the end of the stream."""
+        while self._more(CHUNK):
+            pass
+        if damage := mismatch(self._place, self._entry, self._digest.hexdigest(), self._size):
+            raise damage
+
+    def _more(self, size: int) -> bytes:
         chunk = self._stream.read(size)
         self._digest.update(chunk)
         self._size += len(chunk)
         return chunk
-
-    def rest(self) -> tuple[str, int]:
-        while self.read(1024 * 1024):
-            pass
-        return self._digest.hexdigest(), self._size
 
 
 def _add(tar: tarfile.TarFile, name: str, content: bytes | _Hashing, size: int = 0) -> None:

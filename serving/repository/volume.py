@@ -9,8 +9,8 @@ from typing import IO, TYPE_CHECKING, cast
 
 from serving.repository.checksums import CHECKSUMS, Checksums, VersionRef
 from serving.repository.errors import AbsentError, RepositoryError
-from serving.repository.files import locked, normalise, published
-from serving.repository.store import ExplainedStream, Store, copy_file, read_checksums, refuse_difference
+from serving.repository.files import locked, normalise, open_regular, published
+from serving.repository.store import ExplainedStream, Store, copy_file, find_checksums, refuse_difference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,13 +39,13 @@ class VolumeStore:
     def names(self, ref: VersionRef) -> set[str]:
         folder = self.folder(ref)
         with _explained(folder):
-            return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+            return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()}
 
     @contextmanager
     def open(self, ref: VersionRef, name: str, offset: int = 0) -> Iterator[IO[bytes]]:
         path = self.folder(ref) / name
         with _explained(path):
-            stream = path.open("rb")
+            stream = open_regular(path)
         with stream:
             stream.seek(offset)
             yield cast("IO[bytes]", ExplainedStream(stream, partial(_explained, path)))
@@ -54,7 +54,12 @@ class VolumeStore:
         folder = self.folder(checksums.ref)
         with _explained(folder), locked(folder.with_name(f".{folder.name}"), str(folder)):
             if folder.exists():
-                refuse_difference(self.place, read_checksums(self, checksums.ref), checksums)
+                existing = find_checksums(self, checksums.ref)
+                if existing is None:
+                    raise RepositoryError(
+                        f"{folder} is there without {CHECKSUMS}: nobody published it", hint="remove that folder, then publish again"
+                    )
+                refuse_difference(self.place, existing, checksums)
                 return False
             # A name that is no number: Triton and everyone who lists versions pass it over.
             with published(folder, partial=folder.with_name(f".{folder.name}.partial")) as made:

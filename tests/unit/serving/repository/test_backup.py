@@ -1,6 +1,11 @@
 """A backup holds what was published, or says that it does not; a restore never writes over anything."""
 
+import os
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -130,3 +135,60 @@ def test_a_checksums_file_that_cannot_be_trusted_is_refused(built, content, reas
     (built.folder(ONE) / CHECKSUMS).write_bytes(content)
     with pytest.raises(RepositoryError, match=reason):
         read_checksums(built, ONE)
+
+
+def test_a_file_that_grew_shorter_meanwhile_is_damage_of_the_source_not_of_the_backup(built, tmp_path):
+    (built.folder(TWO) / "model.py").write_bytes(b"co")
+    with pytest.raises(RepositoryError, match=r"model\.py is damaged: expected .* \(4 bytes\), found .* \(2 bytes\)"):
+        write_tar(built, built.versions(), tmp_path / "backup.tar")
+
+
+@dataclass(frozen=True)
+class Paced(VolumeStore):
+    """Waits in the middle of a backup until the test says go on."""
+
+    began: threading.Event = field(default_factory=threading.Event)
+    go_on: threading.Event = field(default_factory=threading.Event)
+
+    @contextmanager
+    def open(self, ref, name, offset=0):
+        if name == "model.onnx" and ref == ONE:
+            self.began.set()
+            assert self.go_on.wait(20)
+        with super().open(ref, name, offset) as stream:
+            yield stream
+
+
+def test_of_two_backups_to_one_file_the_first_is_whole_and_the_second_refused(built, tmp_path):
+    path, source, waits = tmp_path / "backup.tar", Paced(built.root), threading.Event()
+    other = make_repository(tmp_path / "other", {"magika/7": FILES})
+    with ThreadPoolExecutor(2) as pool, pytest.MonkeyPatch.context() as patch:
+        first = pool.submit(write_tar, source, [ONE, TWO], path)
+        assert source.began.wait(20)
+        patch.setattr("builtins.print", lambda *_, **__: waits.set())
+        second = pool.submit(write_tar, other, other.versions(), path)
+        assert waits.wait(20)
+        source.go_on.set()
+        first.result()
+        with pytest.raises(RepositoryError, match="is there already"):
+            second.result()
+    assert [verify(TarStore(path), ref).ref for ref in TarStore(path).versions()] == [ONE, TWO]
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["backup.tar", "built", "other"]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")], ids=["pipe", "device"])
+def test_what_is_no_file_is_named_and_nobody_waits_for_it(built, tmp_path, make):
+    make(tmp_path / "backup.tar")
+    with pytest.raises(RepositoryError, match="is no regular file"):
+        TarStore(tmp_path / "backup.tar")
+    path = built.folder(TWO) / "model.py"
+    path.unlink()
+    make(path)
+    with pytest.raises(RepositoryError, match=r"model\.py: is no regular file"):
+        verify(built, TWO)
+
+
+def test_a_link_to_a_folder_is_something_that_is_not_listed(built):
+    (built.folder(TWO) / "root").symlink_to("/")
+    with pytest.raises(RepositoryError, match=r"holds root, which checksums\.json does not list"):
+        verify(built, TWO)

@@ -8,6 +8,8 @@ import pytest
 
 from components.errors import run_main
 from serving.repository.__main__ import main
+from serving.repository.checksums import VersionRef
+from serving.repository.volume import VolumeStore
 from tools.paths import REPO
 
 
@@ -90,3 +92,35 @@ def test_a_fetch_loads_nothing_that_only_a_build_needs():
     """The init step starts with every pod."""
     program = "import sys, serving.repository.cli; sys.exit(bool({'tritonclient', 'grpc', 'numpy', 'boto3'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program], cwd=REPO, check=False).returncode == 0
+
+
+@pytest.mark.parametrize("command", ["publish", "backup"])
+def test_versions_may_stand_at_the_end_of_the_line(built, tmp_path, command):
+    """python/cpython#59317."""
+    assert run(command, built.root, "--to", tmp_path / "out", "magika/2") == 0
+    assert VolumeStore(tmp_path / "out").versions() == [VersionRef("magika", 2)]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"), [(["--colour"], "unrecognized arguments: --colour"), (["magika"], "names no version"), (["magika/1@x"], "names")]
+)
+def test_what_else_stands_there_is_refused(built, tmp_path, capsys, words, said):
+    with pytest.raises(SystemExit):
+        run("publish", built.root, "--to", tmp_path / "out", *words)
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("target", ["{tmp}/no/such/models.tar", "/proc/models", "/proc/models.tar"])
+def test_a_build_that_cannot_be_written_says_so(tmp_path, capsys, target):
+    place = target.format(tmp=tmp_path)
+    assert run("build", "ocr_decode", "--to", place) == 1
+    assert f"error: {place} cannot be written" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("folder", "reason"), [("none", "No such file"), ("file", "is no folder")])
+def test_a_cache_folder_that_is_none_is_named_and_nothing_is_changed(tmp_path, capsys, folder, reason):
+    (tmp_path / "file").touch(0o600)
+    assert run("prepare", tmp_path / folder, "--user", 65532, "--group", 65532) == 1
+    assert reason in capsys.readouterr().err
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o600

@@ -196,3 +196,17 @@ def test_a_killed_publication_to_a_folder_leaves_no_version(built, tmp_path):
 def test_a_version_has_a_model_and_a_number(text):
     with pytest.raises(ValueError, match="names no version"):
         VersionRef.parse(text)
+
+
+def test_a_publication_that_fails_leaves_nothing_that_fills_the_disk(built, tmp_path, said):
+    (built.folder(built.versions()[0]) / "model.py").write_bytes(b"c0de")
+    with pytest.raises(RepositoryError, match="is damaged"):
+        publish(built, VolumeStore(tmp_path / "volume"), built.versions(), said.append)
+    assert not [path.name for path in (tmp_path / "volume").rglob("*") if path.is_file() and path.suffix != ".lock"]
+
+
+def test_a_folder_that_somebody_made_by_hand_is_named_with_the_way_out(built, tmp_path, said):
+    (tmp_path / "volume" / "magika" / "1").mkdir(parents=True)
+    with pytest.raises(RepositoryError, match=r"magika/1 is there without checksums\.json") as error:
+        publish(built, VolumeStore(tmp_path / "volume"), built.versions(), said.append)
+    assert "remove that folder" in error.value.hint
