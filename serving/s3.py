@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from botocore.exceptions import ClientError
     from mypy_boto3_s3 import S3Client
+    from mypy_boto3_s3.type_defs import ObjectTypeDef
 
     from components.errors import PlatformError
 
@@ -85,6 +86,7 @@ def _loader() -> Any:
 def explained(place: str, errors: StoreErrors) -> Iterator[None]:
     """Turn boto3's errors into `errors` about `place`."""
     from botocore import exceptions as boto  # noqa: PLC0415  boto3 is imported where a store is used
+    from botocore.parsers import ResponseParserError  # noqa: PLC0415
 
     lost = (boto.ConnectionError, boto.HTTPClientError, boto.IncompleteReadError, boto.ResponseStreamingError)
     try:
@@ -95,8 +97,20 @@ def explained(place: str, errors: StoreErrors) -> Iterator[None]:
         raise errors.final(f"{place}: {error}", hint=CREDENTIALS_HINT) from error
     except (*lost, OSError) as error:
         raise errors.transient(f"{place}: {error}", hint="the store cannot be reached: check endpoint, network policy and its health") from error
+    except (ResponseParserError, KeyError, ValueError, RecursionError) as error:
+        # A proxy's page to log in at, a header that is none, a redirection in a circle, a part of the answer that is not there.
+        message = f"{place}: the answer is none of an object store: {type(error).__name__} {str(error)[:200]}"
+        raise errors.final(message, hint="correct the endpoint, or what stands before it") from error
     except boto.BotoCoreError as error:
         raise errors.final(f"{place}: {error}", hint="correct bucket, prefix, endpoint or region") from error
+
+
+def listed(client: S3Client, bucket: str, prefix: str) -> Iterator[ObjectTypeDef]:
+    """Every object below `prefix`. ValueError for an answer that is no listing, such as a page of a proxy, which would pass for an empty one."""
+    for page in client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
+        if "IsTruncated" not in page:
+            raise ValueError("a listing says whether it is whole, and this one does not")
+        yield from page.get("Contents", [])
 
 
 def conditional(write: Callable[[], Result]) -> Result | None:

@@ -47,14 +47,12 @@ class ObjectStorage:
 
     def items(self) -> list[Item]:
         """Empty objects whose key ends in '/' are folders that a console made, no inputs."""
-        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=self._bucket, Prefix=self._prefix)
         with self._explained():
-            found = [entry for page in pages for entry in page.get("Contents", ())]
-        names = ((entry["Key"].removeprefix(self._prefix), entry) for entry in found)
-        return sorted(
-            (Item(name, entry["Size"], entry["ETag"].strip('"')) for name, entry in names if name and (entry["Size"] or not name.endswith("/"))),
-            key=lambda item: item.id,
-        )
+            found = [
+                Item(entry["Key"].removeprefix(self._prefix), entry["Size"], entry["ETag"].strip('"'))
+                for entry in s3.listed(self._client, self._bucket, self._prefix)
+            ]
+        return sorted((item for item in found if item.id and (item.size or not item.id.endswith("/"))), key=lambda item: item.id)
 
     def read(self, item: Item) -> bytes:
         # What breaks in the middle of a content, boto3 does not ask for again.
@@ -66,12 +64,18 @@ class ObjectStorage:
     def _read(self, item: Item) -> bytes:
         with self._explained(item.id):
             try:
-                content: bytes = self._get(item.id, IfMatch=f'"{item.fingerprint}"')["Body"].read()
+                answer = self._get(item.id, IfMatch=f'"{item.fingerprint}"')
+                content, etag = answer["Body"].read(), answer["ETag"].strip('"')
             except ClientError as error:
                 if s3.status_of(error) in REFUSALS and s3.error_code(error) != "NoSuchBucket":
                     raise ReadError(REFUSALS[s3.status_of(error)]) from error
                 raise
-        return content
+        if etag != item.fingerprint:
+            raise ReadError(REFUSALS[HTTPStatus.PRECONDITION_FAILED])
+        if len(content) != item.size:
+            message = f"{self}{item.id}: {len(content)} bytes arrived, and {item.size} were listed"
+            raise StoreOutageError(message, hint="the store, or a proxy before it, cuts transfers off; once it does not, run the same command again")
+        return bytes(content)
 
     def create(self, name: str, content: bytes) -> bool:
         if self.put(name, content, IfNoneMatch="*") is not None:

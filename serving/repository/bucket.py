@@ -14,7 +14,7 @@ from serving.repository.checksums import CHECKSUMS, Checksums, FileEntry, Versio
 from serving.repository.errors import RepositoryError
 from serving.repository.store import ExplainedStream, Store, copy_file, read_checksums, refuse_difference
 from serving.repository.upload import put_new
-from serving.s3 import error_code
+from serving.s3 import error_code, listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,9 +121,8 @@ class BucketStore:
 
     def _keys(self, start: str) -> Iterator[str]:
         with s3.explained(self.place):
-            for page in self.client.get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=start):
-                for entry in page.get("Contents", []):
-                    yield entry["Key"]
+            for entry in listed(self.client, self.bucket, start):
+                yield entry["Key"]
 
 
 def _from(client: S3Client, bucket: str, key: str, offset: int) -> IO[bytes]:

@@ -119,8 +119,7 @@ class Fetch:
 
     def _download(self, ref: VersionRef, name: str, entry: FileEntry, partial: Path, what: str) -> None:
         """Fill `partial` and compare it; a part that an earlier attempt, or an earlier container, left is gone on from."""
-        resumed = partial.exists()
-        self._retried(what, lambda: self._append(ref, name, entry, partial, what))
+        resumed = self._retried(what, lambda: self._append(ref, name, entry, partial, what))
         if resumed and not _is_right(partial, entry):
             self.say(f"{what}: the part that was there is of no use, once more from the start")
             partial.unlink()
@@ -131,13 +130,14 @@ class Fetch:
             partial.unlink()
             raise error
 
-    def _append(self, ref: VersionRef, name: str, entry: FileEntry, partial: Path, what: str) -> None:
+    def _append(self, ref: VersionRef, name: str, entry: FileEntry, partial: Path, what: str) -> bool:
+        """Whether there was a part to go on from."""
         offset = partial.stat().st_size if partial.exists() else 0
         if offset > entry.size_bytes:
             partial.unlink()
             offset = 0
         if offset == entry.size_bytes and partial.exists():
-            return
+            return True
         progress = Progress(what, entry.size_bytes, offset, self.say)
         with self.store.open(ref, name, offset) as stream, partial.open("ab") as sink:
             for chunk in chunks(stream):
@@ -152,6 +152,7 @@ class Fetch:
             raise TransientError(
                 f"{what}: the connection ended after {readable(progress.done)} of {readable(entry.size_bytes)}", hint="the store cuts transfers off"
             )
+        return offset > 0
 
     def _retried(self, what: str, work: Callable[[], Result]) -> Result:
         """`work`, up to ATTEMPTS times while its error is one that may pass."""
