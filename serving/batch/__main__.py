@@ -11,14 +11,14 @@ import sys
 from collections.abc import Sequence
 from enum import IntEnum
 
-from components.errors import PlatformError
+from components.errors import INTERRUPTED, PlatformError
 from serving.batch.arguments import parse
 from serving.batch.asking import Asker, Backoff
 from serving.batch.errors import LockError, OutageError, StoreOutageError
 from serving.batch.inputs import Changed, Shard, fix_settings, open_items
 from serving.batch.ledger import read_ledger
 from serving.batch.model import Model, Wanted, connected_model
-from serving.batch.places import input_and_output, place
+from serving.batch.places import file_place, input_and_output
 from serving.batch.progress import Progress
 from serving.batch.run import Limits, Run
 from serving.batch.storage import Lock, Storage
@@ -117,12 +117,12 @@ def verify(arguments: argparse.Namespace) -> int:
 def merge(arguments: argparse.Namespace) -> int:
     """Exit code of `merge`: writes the records only when the output is whole."""
     source, output = input_and_output(arguments.input, arguments.output, arguments.endpoint_url)
+    target, name = file_place(arguments.to, arguments.endpoint_url, beside=(source, output))
     verdict = check(source.items(), output)
     print(verdict, file=sys.stderr)
     if not verdict.complete:
         return Exit.REFUSED
-    folder, _, name = arguments.to.rpartition("/")
-    place(folder or ".", arguments.endpoint_url).replace(name, merged(output))
+    target.replace(name, merged(output))
     return Exit.DONE
 
 
@@ -139,6 +139,9 @@ def main(words: Sequence[str] | None = None) -> int:
     except PlatformError as error:
         say(f"error: {error}")
         return LATER.get(type(error), Exit.REFUSED)
+    except KeyboardInterrupt:
+        say("interrupted; the same command goes on from here")
+        return INTERRUPTED
 
 
 if __name__ == "__main__":

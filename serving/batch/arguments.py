@@ -1,6 +1,7 @@
 """The command line of the batch client."""
 
 import argparse
+import re
 from collections.abc import Callable, Mapping, Sequence
 from os import environ
 
@@ -40,12 +41,12 @@ def _add_places(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--address", required=True, help="host:port of the server's or gateway's gRPC")
-    parser.add_argument("--authority", help="host by which a gateway chooses the model")
+    parser.add_argument("--address", type=word, required=True, help="host:port of the server's or gateway's gRPC")
+    parser.add_argument("--authority", type=word, help="host by which a gateway chooses the model")
     parser.add_argument("--tls", action="store_true", help="the server speaks TLS")
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--version", default="", help="default: the one the server or the gateway chooses")
-    parser.add_argument("--outputs", nargs="+", default=[], help="names of the tensors to keep (default: all)")
+    parser.add_argument("--model", type=word, required=True)
+    parser.add_argument("--version", type=version, default="", help="default: the one the server or the gateway chooses")
+    parser.add_argument("--outputs", type=word, nargs="+", default=[], help="names of the tensors to keep (default: all)")
     parser.add_argument("--max-batch", type=between(1, 4096), help="items in a request (default: the model's max_batch_size)")
     parser.add_argument("--priority", type=between(0, 1000), help="priority level (default: the model's lowest; 0: its default level)")
     parser.add_argument("--timeout-seconds", type=between(1, 3600), default=60, help="for one request")
@@ -77,6 +78,20 @@ def between(least: int, most: int) -> Callable[[str], int]:
         return int(text)
 
     return number
+
+
+def word(text: str) -> str:
+    """What a message of gRPC, and a header of it, can hold."""
+    if not text.isascii() or not text.isprintable() or " " in text or not text:
+        raise argparse.ArgumentTypeError(f"{text!r} is no name: printable ASCII without spaces")
+    return text
+
+
+def version(text: str) -> str:
+    """A version as Triton writes it."""
+    if text and not re.fullmatch("[1-9][0-9]{0,17}", text):
+        raise argparse.ArgumentTypeError(f"{text!r} is no version: a whole number from 1")
+    return text
 
 
 def shard(text: str, variables: Mapping[str, str] = environ) -> Shard:

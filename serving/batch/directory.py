@@ -37,10 +37,8 @@ class DirectoryStorage:
         return DirectoryStorage(self.root / name)
 
     def items(self) -> list[Item]:
-        if not self.root.exists():
-            return []
         try:
-            return sorted(self._items(), key=lambda item: item.id)
+            return sorted(self._items(), key=lambda item: item.id) if self.root.exists() else []
         except OSError as error:
             raise _fault(f"{error.filename}", error, "make the directory readable for this user") from error
 

@@ -159,8 +159,15 @@ def test_a_shard_is_named_or_taken_from_the_indexed_job(text, expected):
         ["--changed", "x"],
         ["--timeout-seconds", "600"],
         ["--outage-seconds", "60"],
+        ["--version", "\u00fc"],
+        ["--version", "1\n2"],
+        ["--version", "0"],
+        ["--model", "\udcff"],
+        ["--authority", "a\nb"],
+        ["--outputs", "a b"],
+        ["--address", ""],
     ],
-    ids=" ".join,
+    ids=ascii,
 )
 def test_an_argument_out_of_its_bounds_is_refused(words, capsys):
     with pytest.raises(SystemExit) as ended:
