@@ -66,6 +66,8 @@ def load_settings(path: Path) -> FrontSettingsSpec:
         return FrontSettingsSpec.model_validate_json(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}", hint="name the settings file: python -m serving.front <file>") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: {error}", hint="name the settings file: python -m serving.front <file>") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         key = ".".join(map(str, first["loc"])) or "(root)"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from components.errors import PlatformError
+from components.errors import run_main
 from serving.model_manifest import model_manifest, model_names
 from serving.registry import rules
 from serving.registry.artefact import record_of_manifest
@@ -145,12 +145,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main(words: list[str] | None = None) -> int:
     arguments = parser().parse_args(words)
-    try:
-        result: int = arguments.run(arguments)
-    except PlatformError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
-    return result
+    return run_main(lambda: int(arguments.run(arguments)))
 
 
 if __name__ == "__main__":

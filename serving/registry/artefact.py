@@ -2,17 +2,25 @@
 
 from serving.artefact import artefact_sha256
 from serving.model_manifest import ModelManifest, ModelVersionSpec
-from serving.registry.record import VersionRecord
+from serving.registry.errors import RegistryError
+from serving.registry.record import SOURCE_MAX, VersionRecord
+
+SOURCE_SHOWN = 100
 
 
 def record_of_manifest(manifest: ModelManifest, number: int, *, source: str | None = None) -> VersionRecord:
-    """The record of a version as published, before any measurement. Raises ManifestError for a version that is not."""
+    """The record of a version as published, before any measurement. Raises ManifestError for a version that is not, RegistryError for a `source` that is none."""
     version = manifest.version(number)
+    source = source or _source(manifest, version)
+    if len(source) > SOURCE_MAX or not source.isprintable():
+        raise RegistryError(
+            f"source {source[:SOURCE_SHOWN]!r} of {len(source)} characters", hint=f"a URI of at most {SOURCE_MAX} printable characters"
+        )
     return VersionRecord(
         model=manifest.name,
         version=number,
         artefact_sha256=artefact_sha256(manifest, number),
-        source=source or _source(manifest, version),
+        source=source,
         framework=version.framework,
         requires=version.requires,
     )

@@ -1,5 +1,6 @@
 """Where a registry is: a SQLite file, or an MLflow server."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit, urlunsplit
@@ -22,6 +23,8 @@ class Location:
             path = text.removeprefix(SQLITE)
             if not Path(path).is_absolute() or Path(path).name in {"", ".."}:
                 raise ValueError(f"names a SQLite file by a path that is not absolute: {ALLOWED} (four slashes in all)")
+            if "?" in path:
+                raise ValueError(f"names a SQLite file with a '?', behind which its driver reads options: {ALLOWED}")
             return cls(text)
         try:
             parts = urlsplit(text)
@@ -35,6 +38,11 @@ class Location:
     @classmethod
     def of_file(cls, path: Path) -> "Location":
         return cls(SQLITE + str(path.resolve()))
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there is such a file; False for a path that can be none."""
+        return self.file is not None and os.path.exists(self.file)  # noqa: PTH110  (Path.exists raises for a name too long)
 
     @property
     def file(self) -> Path | None:

@@ -49,7 +49,7 @@ def look_up(location: Location, names: list[str], timeout_seconds: float) -> Reg
     Raises RegistryError when the registry is not there or does not answer in time.
     """
     if (file := location.file) is not None:
-        if not file.exists():
+        if not location.is_there:
             raise RegistryError(f"registry {location} does not exist", hint=f"make up makes it; without: {COMMAND} register")
         if (kept := _kept(file, _hash(file))) is not None:
             return kept
@@ -84,10 +84,10 @@ def _answer(location: Location, done: "subprocess.CompletedProcess[str]") -> Reg
 
 def _hash(file: Path) -> str:
     """Of the database and its write-ahead log; empty while a transaction is under way or where there is no file."""
-    if file.with_name(f"{file.name}-journal").exists():
-        return ""
     digest = hashlib.sha256()
     try:
+        if file.with_name(f"{file.name}-journal").exists():
+            return ""
         digest.update(file.read_bytes())
         log = file.with_name(f"{file.name}-wal")
         digest.update(log.read_bytes() if log.exists() else b"")

@@ -16,6 +16,8 @@ from serving.model_files import Sha256
 from serving.registry.errors import RegistryError
 
 PREFIX = "inference."
+# Of a version's files; MLflow keeps as many characters.
+SOURCE_MAX = 500
 Ratio = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -54,7 +56,7 @@ class VersionRecord(Spec):
     version: Annotated[int, Field(ge=1, description="Version in the model repository; MLflow counts by itself.")]
     state: State = State.TESTING
     artefact_sha256: Annotated[Sha256, Field(description="Of the version's files as published, see serving/artefact.py.")]
-    source: Annotated[str, Field(min_length=1, max_length=500)]
+    source: Annotated[str, Field(min_length=1, max_length=SOURCE_MAX)]
     framework: FrameworkSpec | None = None
     requires: Requirements = Field(default_factory=dict)
     data_set: DataSetSpec | None = None

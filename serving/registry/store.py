@@ -46,7 +46,7 @@ class Store:
 
     def view(self, names: list[str] | None = None) -> RegistryView:
         """The models of these names (None: all) that have an entry of ours."""
-        if self.location.file and not self.location.file.exists():
+        if self.location.file and not self.location.is_there:
             return RegistryView()
         with self._translated():
             found = [self._model(name, aliases) for name, aliases in self._registered(names)]
@@ -155,7 +155,7 @@ class Store:
     def _make_database(self) -> None:
         """A new SQLite file is complete or not there: MLflow makes its tables in many steps and takes none of them up again."""
         file = self.location.file
-        if file is None or file.exists():
+        if file is None or self.location.is_there:
             return
         new = file.with_name(f"{file.name}.partial")
         new.unlink(missing_ok=True)

@@ -31,6 +31,7 @@ def test_a_place_is_shown_without_its_password(uri: str, shown: str) -> None:
         "sqlite:///registry.db",
         "sqlite://",
         "sqlite:////",
+        "sqlite:////registry.db?mode=ro",
         "http://",
         "https://:hunter2@",
         "http://host:port",
