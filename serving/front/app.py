@@ -13,7 +13,7 @@ from serving.front.batch import BatchResponse
 from serving.front.documents import BATCH_ANSWER, BATCH_BODY, FAULTS, FILE_BODY, PREDICTION
 from serving.front.faults import RequestFault, bad_request
 from serving.front.observed import Observed, fault_response
-from serving.front.options import Options, options
+from serving.front.options import Options, check_said_once, options
 from serving.front.predict import check_model, predict, refuse_compressed
 from serving.front.state import Front
 
@@ -22,7 +22,7 @@ Wishes = Annotated[Options, Depends(options)]
 
 def create_app(front: Front) -> FastAPI:
     """The application of `front`; it holds nothing itself, so closing the front's model ends it."""
-    app = FastAPI(title=f"Model {front.settings.model.name}", redoc_url=None, responses=FAULTS)
+    app = FastAPI(title=f"Model {front.settings.model.name}", redoc_url=None, responses=FAULTS, dependencies=[Depends(check_said_once)])
     app.add_middleware(Observed, metrics=front.metrics)
     _add_faults(app)
     _add_health(app, front)

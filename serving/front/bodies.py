@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from email.message import Message
 from typing import TYPE_CHECKING, Protocol
 
 from python_multipart.exceptions import FormParserError
@@ -90,14 +91,28 @@ class PartReader:
         name, value = (bytes(each) for each in self._header)
         self._header = (bytearray(), bytearray())
         if name.strip().lower() == b"content-disposition":
-            _, options = parse_options_header(value)
-            filename = options.get(b"filename")
-            self._part.filename = None if filename is None else filename.decode("utf-8", errors="replace")
+            self._part.filename = _filename(value)
 
     def _extend_part(self, data: bytes, start: int, end: int) -> None:
         self._part.content.extend(data[start:end])
         if len(self._part.content) > self._limit:
             raise too_large(self._limit)
+
+
+def _filename(disposition: bytes) -> str | None:
+    """The file name of a part; None for a field. Also in the form of RFC 2231, which RFC 7578 forbids and clients send for names beyond ASCII."""
+    _, options = parse_options_header(disposition)
+    if (filename := options.get(b"filename")) is not None:
+        return filename.decode("utf-8", errors="replace")
+    if b"filename*" not in disposition.lower():
+        return None
+    message = Message()
+    message["Content-Disposition"] = disposition.decode("latin-1")
+    try:
+        return message.get_filename()
+    except (ValueError, LookupError, TypeError):
+        # Some name there is: the part is a file all the same.
+        return ""
 
 
 async def read_plain(chunks: Chunks) -> bytes:

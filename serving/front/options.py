@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
-from fastapi import Header, Query
+from fastapi import Header, Query, Request
 
 from serving.contract import PRIORITY_HEADER, TIMEOUT_HEADER, VERSION_HEADER
 from serving.front.faults import bad_request
@@ -16,7 +16,7 @@ PriorityText = Annotated[Priority | None, Query(description="realtime goes befor
 PriorityHeader = Annotated[Priority | None, Header(alias=PRIORITY_HEADER, description="The same as `priority`.")]
 TimeoutText = Annotated[int | None, Query(ge=1, le=3_600_000, description="Longest time until the answer, in ms; absent: the front's own limit.")]
 TimeoutHeader = Annotated[int | None, Header(alias=TIMEOUT_HEADER, ge=1, le=3_600_000, description="The same as `timeout_ms`.")]
-
+PARAMETERS, HEADERS = ("version", "priority", "timeout_ms"), (VERSION_HEADER, PRIORITY_HEADER, TIMEOUT_HEADER)
 
 T = TypeVar("T")
 
@@ -31,6 +31,14 @@ class Options:
 
     def seconds(self, limit: float) -> float:
         return limit if self.timeout_ms is None else min(limit, self.timeout_ms / 1000)
+
+
+def check_said_once(request: Request) -> None:
+    """RequestFault 400 for a wish that is sent more than once, with different values: to choose one would be to ignore the other."""
+    for what, sent, names in (("header", request.headers, HEADERS), ("parameter", request.query_params, PARAMETERS)):
+        for name in names:
+            if len(set(sent.getlist(name))) > 1:
+                raise bad_request(f"{what} {name} is sent more than once, with different values: drop all but one")
 
 
 def options(

@@ -9,6 +9,7 @@ from types import FrameType
 
 import uvicorn
 from prometheus_client import start_http_server
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from serving.front.app import create_app
 from serving.front.observed import ACCESS_LOG
@@ -18,12 +19,44 @@ from serving.front.triton import TritonModel
 
 # Longer than the proxies before it keep an idle connection (60 s): the side that sends requests is the one that closes.
 KEEP_ALIVE_SECONDS = 75
+# From the first byte of a request to the end of its head.
+HEAD_SECONDS = 10
 # A peer that takes nothing for this long is cut off by the kernel: to close a connection in good order needs a reader.
 UNREAD_MILLISECONDS = 60_000
 # From the last request's end to the process's.
 STOP_MARGIN_SECONDS = 5
 BACKLOG = 2048
 LOG = logging.getLogger("serving.front")
+
+
+class Connection(H11Protocol):
+    """uvicorn's, which alone would wait without end for a request that never quite begins: a peer who sends its head byte by byte, or nothing, is cut off."""
+
+    _late: asyncio.TimerHandle | None = None
+    _begun = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._cut_off_in(KEEP_ALIVE_SECONDS)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            # The head is there; its body has the deadline of the request.
+            self._begun = False
+            self._cut_off_in(None)
+        elif not self._begun:
+            self._begun = True
+            self._cut_off_in(HEAD_SECONDS)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._cut_off_in(None)
+        super().connection_lost(exc)
+
+    def _cut_off_in(self, seconds: float | None) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        self._late = None if seconds is None else self.loop.call_later(seconds, self.transport.abort)
 
 
 class FrontServer(uvicorn.Server):
@@ -65,7 +98,7 @@ async def run(settings: FrontSettingsSpec) -> None:
         create_app(front),
         lifespan="off",
         ws="none",
-        http="h11",
+        http=Connection,
         log_config=None,
         access_log=False,
         server_header=False,

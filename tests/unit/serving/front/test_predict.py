@@ -208,3 +208,21 @@ def test_the_openapi_document_names_the_paths_and_their_bodies():
         assert (await house.client.get("/docs")).status_code == 200
 
     visit(test)
+
+
+@pytest.mark.parametrize(
+    ("query", "headers", "said"),
+    [
+        ("", [("x-priority", "batch"), ("x-priority", "realtime")], "header x-priority is sent more than once"),
+        ("", [("x-model-version", "1"), ("x-model-version", "2")], "header x-model-version is sent more than once"),
+        ("?timeout_ms=5&timeout_ms=6", [], "parameter timeout_ms is sent more than once"),
+    ],
+)
+def test_wishes_that_contradict_each_other_are_refused_not_chosen_from(query, headers, said):
+    async def test(house):
+        answer = await house.client.post(f"/predict{query}", content=b"x", headers=headers)
+        assert answer.status_code == 400
+        assert said in answer.json()["error"]["message"]
+        assert house.model.calls == []
+
+    visit(test)
