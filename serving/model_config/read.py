@@ -4,10 +4,13 @@ What they cannot say is found by rendering them again and comparing: nothing is 
 """
 
 import json
+from collections.abc import Iterator, MutableMapping
 from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf import text_format
+from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.message import Message
 from pydantic import ValidationError
 from tritonclient.grpc import model_config_pb2 as pb
 
@@ -42,9 +45,30 @@ class ReadConfig:
 def parse_config(text: str) -> pb.ModelConfig:
     """The protobuf message behind a config.pbtxt; ManifestError with line and column when Triton could not read it either."""
     try:
-        return text_format.Parse(text, pb.ModelConfig())
+        config = text_format.Parse(text, pb.ModelConfig())
     except (text_format.ParseError, UnicodeError) as error:
         raise ManifestError(f"no config.pbtxt: {error}", hint="correct the text at the place named (line:column)") from error
+    for path, number, names in _nameless(config):
+        raise ManifestError(f"model {config.name!r}: {path}: {number} stands for nothing", hint=f"write one of {', '.join(names)}")
+    return config
+
+
+def _nameless(message: Message, above: str = "") -> Iterator[tuple[str, int, list[str]]]:
+    """Numbers of enumerations that have no name, which the text may hold: path, number, and the names there are."""
+    for field, value in message.ListFields():
+        path = f"{above}{field.name}"
+        if field.enum_type is not None:
+            numbers = value if field.is_repeated else [value]
+            yield from ((path, number, list(field.enum_type.values_by_name)) for number in numbers if number not in field.enum_type.values_by_number)
+        elif field.message_type is not None:
+            for inner in _messages(field, value):
+                yield from _nameless(inner, f"{path}.")
+
+
+def _messages(field: FieldDescriptor, value: Any) -> list[Message]:
+    if isinstance(value, MutableMapping):
+        return [each for each in value.values() if isinstance(each, Message)]
+    return list(value) if field.is_repeated else [value]
 
 
 def read_config(text: str) -> ReadConfig:
@@ -59,6 +83,7 @@ def read_config(text: str) -> ReadConfig:
         first = error.errors(include_url=False)[0]
         key = ".".join(map(str, first["loc"])) or "(the whole file)"
         raise ManifestError(f"model {config.name!r}: {key}: {first['msg']}", hint="no such model can be served; correct the file") from error
+    _check_warmup(config.name, signature, serving)
     facts = ModelFacts(
         name=config.name,
         backend=NATIVE[model_format],
@@ -71,6 +96,16 @@ def read_config(text: str) -> ReadConfig:
     # Counts are known by now, so the number of cores decides nothing.
     again = with_defaults(config_message(facts, serving, cpu_cores=0))
     return ReadConfig(facts=facts, format=model_format, serving=serving, unexpressed=differences(config, again))
+
+
+def _check_warmup(model: str, signature: SignatureSpec, serving: ServingSpec) -> None:
+    """Raise ManifestError for a sample of inputs that the model does not have."""
+    known = {tensor.name for tensor in signature.inputs}
+    for index, sample in enumerate(serving.warmup):
+        names = {tensor.name for tensor in sample.inputs}
+        if not names <= known or (not names and len(known) != 1):
+            said = f"inputs {sorted(names)} are not those of the model, {sorted(known)}"
+            raise ManifestError(f"model {model!r}: model_warmup.{index}: {said}", hint="no such model can be served; correct the file")
 
 
 def _format(config: pb.ModelConfig) -> Format:

@@ -129,9 +129,8 @@ class Store:
         for entry in sorted(self._entries(name), key=lambda entry: int(entry.version)):
             if not any(key.startswith(PREFIX) for key in entry.tags):
                 continue  # somebody else's, in a registry that we share
-            created = datetime.fromtimestamp(entry.creation_timestamp / 1000, UTC)
             try:
-                record = record_of(name, entry.tags, created=created, mlflow_version=int(entry.version))
+                record = record_of(name, entry.tags, created=_time(name, entry), mlflow_version=int(entry.version))
             except RegistryError as error:
                 unreadable.append(str(error))
             else:
@@ -209,6 +208,14 @@ class Store:
         )
 
 
+def _time(name: str, entry: "ModelVersion") -> datetime:
+    try:
+        return datetime.fromtimestamp(entry.creation_timestamp / 1000, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        message = f"model {name!r}, entry {entry.version} in MLflow: creation time {entry.creation_timestamp}: {error}"
+        raise RegistryError(message, hint="delete the entry in MLflow and register the version again") from None
+
+
 def _mlflow() -> Any:
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
@@ -216,6 +223,8 @@ def _mlflow() -> Any:
         warnings.simplefilter("ignore")
         import mlflow  # noqa: PLC0415  (a second, and nobody who only asks the rules needs it)
     logging.getLogger("alembic").setLevel(logging.WARNING)
+    # It logs with its stack what it also raises, which becomes a sentence here.
+    logging.getLogger("mlflow").setLevel(logging.CRITICAL)
     return mlflow
 
 

@@ -219,6 +219,17 @@ def test_what_specs_cannot_say_is_named_by_field_and_value(more, named):
         ('name: "m" backend: "fil"', "backend 'fil'"),
         (f"{BATCHED} input {{ name: 'z' data_type: TYPE_FP32 }}", "dims"),
         (f"{BATCHED} sequence_batching {{ control_input {{ name: 'x' control {{ kind: CONTROL_SEQUENCE_END }} }} }}", "datatype"),
+        (f"{BASE} instance_group {{ kind: 99 }}", r"instance_group\.kind: 99 stands for nothing"),
+        (f"{BATCHED} input {{ name: 'z' data_type: 99 dims: 1 }}", r"input\.data_type: 99 stands for nothing"),
+        (
+            f"{BATCHED} dynamic_batching {{ priority_queue_policy {{ key: 1 value {{ timeout_action: 9 }} }} }}",
+            "timeout_action: 9 stands for nothing",
+        ),
+        (
+            f"{BASE} model_warmup {{ batch_size: 1 inputs {{ key: 'other' value {{ dims: 1 zero_data: true }} }} }}",
+            r"model_warmup\.0: inputs \['other'\] are not those",
+        ),
+        (f"{BATCHED} input {{ name: 'z' data_type: TYPE_FP32 dims: 1 }} model_warmup {{ batch_size: 1 }}", r"model_warmup\.0: inputs \[\]"),
     ],
 )
 def test_a_config_that_triton_would_refuse_is_refused(text, reason):

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,7 +14,7 @@ from serving.registry import rules
 from serving.registry.errors import RegistryError
 from serving.registry.location import Location
 from serving.registry.record import DataSetSpec, MetricsSpec, State
-from serving.registry.store import Store
+from serving.registry.store import Store, _time
 from serving.registry.view import PREVIOUS, STABLE, RegisteredModel
 from tests.registries import MODEL, mlflow, record, registered
 from tools.paths import REPO
@@ -194,3 +196,10 @@ def test_a_database_that_was_killed_while_it_was_made_is_made_anew(tmp_path: Pat
 def test_a_registry_that_is_not_there_is_empty_and_reading_makes_none(tmp_path: Path) -> None:
     assert Store(Location.of_file(tmp_path / "none.db")).view().models == ()
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("milliseconds", [999_999_999_999_999_999, 10**300])
+def test_an_entry_of_a_time_that_is_none_is_named(milliseconds: int) -> None:
+    entry: Any = SimpleNamespace(version="7", creation_timestamp=milliseconds)
+    with pytest.raises(RegistryError, match=f"entry 7 in MLflow: creation time {milliseconds}"):
+        _time(MODEL, entry)
