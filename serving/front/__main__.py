@@ -19,7 +19,11 @@ def main() -> int:
     except PlatformError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
-    asyncio.run(run(settings))
+    try:
+        asyncio.run(run(settings))
+    except OSError as error:
+        print(f"error: the front cannot listen at ports {settings.port} and {settings.metrics_port}: {error}\n  -> end who has them", file=sys.stderr)
+        return 1
     return 0
 
 

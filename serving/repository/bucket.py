@@ -107,7 +107,7 @@ class BucketStore:
             return put_new(self.client, self.bucket, self.key(ref, name), body, entry)
 
     def discard(self, ref: VersionRef) -> list[str]:
-        """Delete what an interrupted publication left; RepositoryError when the version is whole, which is never deleted."""
+        """See WritableStore."""
         names = self.names(ref)
         if CHECKSUMS in names:
             raise RepositoryError(f"{self.place}/{ref} is published", hint="a published version is never changed; publish the next number")

@@ -8,7 +8,6 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from serving.repository.bucket import BucketStore
 from serving.repository.cache import Cache, prepare_folder
 from serving.repository.checksums import VersionRef
 from serving.repository.errors import RepositoryError
@@ -100,8 +99,8 @@ def _keeping(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     back.add_argument("backup", help=f"{PLACE}, or a tar file")
     back.add_argument("--to", required=True, help=PLACE)
     _versions(back)
-    drop = _command(commands, _discard, "delete what an interrupted publication left in a bucket; never a published version")
-    drop.add_argument("store", help="s3://<bucket>/<prefix>")
+    drop = _command(commands, _discard, "delete what an interrupted publication left; never a published version")
+    drop.add_argument("store", help=PLACE)
     drop.add_argument("version", type=_ref, metavar="model/version")
 
 
@@ -208,8 +207,6 @@ def _restore(options: argparse.Namespace) -> None:
 
 def _discard(options: argparse.Namespace) -> None:
     store = open_writable(options.store, _access(options))
-    if not isinstance(store, BucketStore):
-        raise RepositoryError(f"{store.place} is a folder, where an interrupted publication leaves nothing", hint="name s3://<bucket>/<prefix>")
     say(f"deleted of {options.version}: {', '.join(store.discard(options.version)) or 'nothing'}")
 
 

@@ -40,6 +40,9 @@ class WritableStore(Store, Protocol):
         Nobody sees the version before it is whole. Raises RepositoryError when other content is there, or `source` is damaged.
         """
 
+    def discard(self, ref: VersionRef) -> list[str]:
+        """Delete what an interrupted publication left, and return its files; RepositoryError when the version is whole, which is never deleted."""
+
 
 class ExplainedStream:
     """A stream whose reads are explained, and nothing else that happens while it is open: writing elsewhere has errors of its own."""

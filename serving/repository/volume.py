@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -62,7 +63,7 @@ class VolumeStore:
                 refuse_difference(self.place, existing, checksums)
                 return False
             # A name that is no number: Triton and everyone who lists versions pass it over.
-            with published(folder, partial=folder.with_name(f".{folder.name}.partial")) as made:
+            with published(folder, partial=_partial(folder)) as made:
                 for name, entry in sorted(checksums.files.items()):
                     (made / name).parent.mkdir(parents=True, exist_ok=True)
                     with (made / name).open("wb") as sink:
@@ -70,6 +71,22 @@ class VolumeStore:
                 (made / CHECKSUMS).write_bytes(checksums.render())
                 normalise(made)
         return True
+
+    def discard(self, ref: VersionRef) -> list[str]:
+        """See WritableStore: a publication that was killed leaves a folder beside the version's, which the next one clears too."""
+        folder = self.folder(ref)
+        if folder.exists():
+            raise RepositoryError(f"{folder} is published", hint="a published version is never changed; publish the next number")
+        if not folder.parent.is_dir():
+            return []
+        with _explained(folder), locked(folder.with_name(f".{folder.name}"), str(folder)):
+            left = sorted(path.relative_to(_partial(folder)).as_posix() for path in _partial(folder).rglob("*") if not path.is_dir())
+            shutil.rmtree(_partial(folder), ignore_errors=True)
+        return left
+
+
+def _partial(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.partial")
 
 
 def _refs(root: Path) -> Iterator[VersionRef]:

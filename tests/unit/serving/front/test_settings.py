@@ -1,6 +1,7 @@
 """What a front is told, and what it says when that cannot be."""
 
 import json
+import socket
 import subprocess
 import sys
 
@@ -46,4 +47,16 @@ def test_a_document_that_is_not_there_ends_the_process_with_a_sentence(tmp_path)
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "none.json: No such file or directory" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("key", ["port", "metrics_port"])
+def test_a_port_that_is_taken_ends_the_process_with_a_sentence(tmp_path, key):
+    with socket.create_server(("", 0)) as taken:
+        ports = {"port": 0, "metrics_port": 0, key: taken.getsockname()[1]}
+        (tmp_path / "front.json").write_text(settings().model_copy(update=ports).model_dump_json(by_alias=True))
+        command = [sys.executable, "-m", "serving.front", str(tmp_path / "front.json")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 1
+    assert "cannot listen at ports" in done.stderr
     assert "Traceback" not in done.stderr

@@ -210,3 +210,16 @@ def test_a_folder_that_somebody_made_by_hand_is_named_with_the_way_out(built, tm
     with pytest.raises(RepositoryError, match=r"magika/1 is there without checksums\.json") as error:
         publish(built, VolumeStore(tmp_path / "volume"), built.versions(), said.append)
     assert "remove that folder" in error.value.hint
+
+
+def test_what_a_killed_publication_left_in_a_folder_can_be_discarded(built, tmp_path, said):
+    volume, ref = VolumeStore(tmp_path / "volume"), built.versions()[0]
+    assert volume.discard(ref) == []
+    left = volume.folder(ref).with_name(".1.partial")
+    left.mkdir(parents=True)
+    (left / "model.onnx").write_bytes(b"half")
+    assert volume.discard(ref) == ["model.onnx"]
+    assert not left.exists()
+    publish(built, volume, [ref], said.append)
+    with pytest.raises(RepositoryError, match="magika/1 is published"):
+        volume.discard(ref)
