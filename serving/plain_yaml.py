@@ -14,7 +14,8 @@ MAX_DEPTH = 100
 # Values in a document, each counted as often as aliases repeat it; the largest model.yaml has some hundreds.
 MAX_VALUES = 50_000
 TAG = "tag:yaml.org,2002:"
-KEYS = {f"{TAG}str", f"{TAG}merge"}
+MERGE = f"{TAG}merge"
+KEYS = {f"{TAG}str", MERGE}
 # Beyond 40 digits, or an exponent of two, nothing is meant as a number. By tag: pattern, and the characters it begins with.
 INTEGER = "-?(0|[1-9][0-9]{0,39})"
 SCALARS = {
@@ -55,13 +56,21 @@ class _Loader(yaml.SafeLoader):
     def compose_mapping_node(self, anchor: Any) -> Any:
         node = super().compose_mapping_node(anchor)
         seen: set[str] = set()
-        for key, _ in node.value:
+        for key, value in node.value:
             if key.tag not in KEYS:
                 raise ComposerError(None, None, "a key is text: put it in quotes", key.start_mark)
             if key.value in seen:
                 raise ComposerError(None, None, f"key {key.value!r} stands here twice: keep one", key.start_mark)
             seen.add(key.value)
+            if key.tag == MERGE and any(inner.tag == MERGE for each in _merged(value) for inner, _ in each.value):
+                # Of a key in all three, PyYAML 6.0.4 then gives the last map the value of the first, not of the second (constructor.py, flatten_mapping).
+                raise ComposerError(None, None, "a map that merges another is merged: write out its keys", key.start_mark)
         return node
+
+
+def _merged(value: yaml.Node) -> list[yaml.MappingNode]:
+    nodes = value.value if isinstance(value, yaml.SequenceNode) else [value]
+    return [node for node in nodes if isinstance(node, yaml.MappingNode)]
 
 
 # PyYAML looks here, on the class; its stubs say that it is an instance's.

@@ -42,6 +42,8 @@ def test_scalars_of_json_are_what_they_are(text, value):
         ("[" * 500, "more than 100 levels"),
         ("{a: " * 500, "more than 100 levels"),
         ("<<: 5", "expected a mapping"),
+        ("a: &a {x: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: *b}", "a map that merges another is merged"),
+        ("a: &a {x: 1}\nb: &b {<<: *a, x: 2}\nc: {<<: [*a, *b]}", "a map that merges another is merged"),
         ("a: [", "line 1, column 5"),
         ("a: \0", "unacceptable character"),
         ("a: 1\n---\nb: 1", "single document"),
