@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails
 
 from components.core.spec import Spec
 from components.errors import ManifestError
@@ -266,11 +267,18 @@ def _parse_manifest(path: Path, text: str) -> ModelManifest:
         # JSON mode, because YAML has the types of JSON: sequences and nothing finer.
         return ModelManifest.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(map(str, first["loc"])) or "(root)"
-        value = repr(first["input"])
-        shown = value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]}... ({len(value)} characters)"
-        raise ManifestError(f"{path}: {key}: {first['msg']} (value: {shown})", hint="see serving/model_manifest.py for the keys") from error
+        told = "; ".join(_fault(detail) for detail in error.errors(include_url=False))
+        raise ManifestError(f"{path}: {told}", hint="correct the file; serving/models/README.md lists its keys") from error
+
+
+def _fault(detail: ErrorDetails) -> str:
+    """Key path, value and reason; of mappings and lists no value, for it would hide the reason."""
+    where = ".".join(map(str, detail["loc"]))
+    if not isinstance(detail["input"], dict | list):
+        value = repr(detail["input"])
+        where += " = " + (value if len(value) <= MAX_SHOWN else f"{value[:MAX_SHOWN]}... ({len(value)} characters)")
+    reason = str(detail["ctx"]["error"]) if detail["type"] == "value_error" else detail["msg"]
+    return f"{where}: {reason}" if where else reason
 
 
 def model_names() -> list[str]:

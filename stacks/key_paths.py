@@ -40,18 +40,26 @@ def dotted(keys: Location) -> str:
 
 
 def value_at(keys: Location, document: Any) -> object:
-    """The value at a path that exists; KeyError or IndexError where it does not."""
+    """The value at a path that exists; KeyError or IndexError where it does not, as below a word that stands for keys (`batching: throughput`)."""
     for key in keys:
+        has_keys = isinstance(document, Mapping | list)
+        if not has_keys:
+            raise KeyError(key)
         document = document[key]
     return document
 
 
 def allowed_keys(keys: Location, schema: Mapping[str, Any]) -> list[str]:
     """The keys that a JSON schema knows for the mapping at `keys`; of a union, those of every member."""
-    nodes = list(_members(schema, schema))
-    for key in keys:
-        nodes = [member for node in nodes for member in _members(_child(node, key), schema)]
-    return sorted({name for node in nodes for name in node.get("properties", {})})
+    return sorted({name for node in _nodes_at(keys, schema) for name in node.get("properties", {})})
+
+
+def required_below(keys: Location, schema: Mapping[str, Any]) -> list[Location]:
+    """Paths of the values to set for what is missing at `keys`: itself, or the keys that it needs; of a union, which may choose, itself."""
+    nodes = _nodes_at(keys, schema)
+    if len(nodes) != 1 or not nodes[0].get("required"):
+        return [keys]
+    return [path for name in nodes[0]["required"] for path in required_below([*keys, name], schema)]
 
 
 def closest(name: str, known: Sequence[str]) -> str | None:
@@ -59,6 +67,13 @@ def closest(name: str, known: Sequence[str]) -> str | None:
     by_lower = {candidate.lower(): candidate for candidate in known}
     matches = get_close_matches(name.lower().replace("_", "").replace("-", ""), by_lower, n=1, cutoff=0.6)
     return by_lower[matches[0]] if matches else None
+
+
+def _nodes_at(keys: Location, schema: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    nodes = list(_members(schema, schema))
+    for key in keys:
+        nodes = [member for node in nodes for member in _members(_child(node, key), schema)]
+    return nodes
 
 
 def _child(node: Mapping[str, Any], key: str | int) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from components.core.faults import Fault, FaultsError
-from stacks.key_paths import Location, allowed_keys, closest, dotted, keys_of, value_at
+from stacks.key_paths import Location, allowed_keys, closest, dotted, keys_of, required_below, value_at
 
 HIDDEN = "[secret]"
 MAX_SHOWN = 100
@@ -129,13 +129,14 @@ def _way_out(detail: ErrorDetails, keys: Location, schema: Mapping[str, Any]) ->
     if kind == "extra_forbidden":
         return unknown_key_hint(str(keys[-1]), allowed_keys(keys[:-1], schema))
     if kind in MISSING_TYPES:
-        return f"set it: pulumi config set --path {path} <value>"
+        return "set it: " + " and ".join(f"pulumi config set --path {dotted(each)} <value>" for each in required_below(keys, schema))
     if kind in NUMBER_TYPES and isinstance(detail["input"], str):
         return f"write the value without quotes; on the command line: pulumi config set --path --type {NUMBER_TYPES[kind]} {path} <value>"
     if kind == "string_type":
         return f"put the value in quotes; on the command line: pulumi config set --path --type string {path} <value>"
     if kind in OBJECT_TYPES or (isinstance(detail["input"], Mapping | list) and kind not in TAG_TYPES) or not keys or "[key]" in detail["loc"]:
-        return IN_THE_FILE
+        known = allowed_keys(keys, schema) if kind in OBJECT_TYPES else []
+        return f"write keys below it: {', '.join(known)}" if known else IN_THE_FILE
     return f"pulumi config set --path {path} <value>"
 
 

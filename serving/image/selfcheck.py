@@ -74,8 +74,13 @@ def _ask(port: int, check: dict[str, Any], value: bytes) -> None:
     url = f"http://127.0.0.1:{port}/v2/models/{check['model']}/versions/{check['version']}/infer"
     headers = {"Content-Type": "application/octet-stream", "Inference-Header-Content-Length": str(len(described))}
     request = urllib.request.Request(url, data=described + tensor, headers=headers, method="POST")
-    with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as response:  # noqa: S310  our own http address
-        answer = json.load(response)
+    try:
+        with urllib.request.urlopen(request, timeout=REQUEST_SECONDS) as response:  # noqa: S310  our own http address
+            answer = json.load(response)
+    except urllib.error.HTTPError as refused:
+        sys.exit(
+            f"{check['model']} version {check['version']} refuses its check (model.yaml) with {refused.code}: {refused.read().decode(errors='replace')}"
+        )
     actual = next(output["data"] for output in answer["outputs"] if output["name"] == check["output"])
     if actual != [check["expected"]]:
         sys.exit(f"{check['model']} version {check['version']}: {check['output']} is {actual}, expected {check['expected']!r}")

@@ -37,7 +37,7 @@ def described(read: ReadConfig) -> str:
         of_model["parameters"] = dict(facts.parameters)
     if facts.versions or facts.steps:
         of_model["versions"] = [{"version": version} | _steps(read) for version in facts.versions or (1,)]
-    parts = ["# model.yaml; still to be said: description, licence, check, memoryMib and files of each version", _yaml(of_model)]
+    parts = ["# model.yaml; still to be said: description, licence, check, loadBudgetSeconds, memoryMib and files of each version", _yaml(of_model)]
     parts += ["# stack file, under models.<name>", _yaml(_values(read.serving))]
     if read.unexpressed:
         parts += ["# not said, because there is no key for it:", *(f"#   {entry}" for entry in read.unexpressed)]

@@ -36,6 +36,8 @@ def test_magika_has_a_version_as_shipped_and_one_quantised():
         ({"signature": {"inputs": [], "outputs": []}}, "signature.inputs"),
         ({"signature": {"inputs": [{"name": "x", "datatype": "FP32", "dims": [0]}], "outputs": []}}, "size 0"),
         ({"versions": []}, "versions"),
+        ({"loadBudgetSeconds": 0}, "model.yaml: loadBudgetSeconds 0: 0 for an ensemble"),
+        ({"format": "x", "loadBudgetSeconds": -1}, "format = 'x': .*; loadBudgetSeconds = -1: "),
     ],
 )
 def test_a_fault_is_told_with_file_and_key(tmp_path, change, reason):
@@ -135,7 +137,7 @@ def test_no_source_leads_out_of_the_models_folder(tmp_path, path):
 def test_a_number_that_nothing_can_hold_is_refused_with_its_key(tmp_path, key, value):
     versions = yaml.safe_load((MODELS_DIR / "magika" / "model.yaml").read_text())["versions"]
     versions[0][key] = value
-    with pytest.raises(ManifestError, match=rf"versions\.0\.{key}: Input should be less than"):
+    with pytest.raises(ManifestError, match=rf"versions\.0\.{key} = 1.*: Input should be less than"):
         load_manifest(edited(tmp_path, versions=versions))
 
 

@@ -53,6 +53,28 @@ def test_an_unknown_key_is_refused_at_any_depth_with_the_likely_meaning(path: st
     assert f"did you mean {meant}?" in text
 
 
+@pytest.mark.parametrize(
+    ("path", "way_out"),
+    [
+        ("models.magika.slo", "set it: pulumi config set --path models.magika.slo.p99Ms <value>"),
+        ("gateway", "pulumi config set --path gateway.domain <value> and pulumi config set --path gateway.service <value>"),
+        ("models.magika.version", "set it: pulumi config set --path models.magika.version <value>"),
+    ],
+)
+def test_for_a_missing_key_the_way_out_names_the_values_to_set(path: str, way_out: str) -> None:
+    assert way_out in refusal(without(path))
+
+
+def test_a_value_in_place_of_keys_is_refused_with_the_keys() -> None:
+    assert "write keys below it: count, further, gpus, kind, profiles" in refusal(changed("models.magika.instances", 2))
+
+
+def test_a_fault_below_a_word_that_stands_for_keys_is_told_like_any_other() -> None:
+    """`batching: throughput` means keys that are not in the file."""
+    model = {"version": 1, "slo": {"p99Ms": 40}, "batching": "throughput"}
+    assert "models.magika.batching.maxQueueDelayMicroseconds: lets a request wait 50 ms" in refusal(changed("models.magika", model))
+
+
 def test_a_key_that_resembles_nothing_lists_what_may_stand_there() -> None:
     text = refusal(changed("models.magika.canary.zzz", 1))
     assert "did you mean" not in text
