@@ -67,7 +67,7 @@ class Guard:
         if self._watch is not None and (silence := self._watch.silence()) > LIMIT:
             sys.stderr.write(f"stub-guard: this model stood still for {silence:.1f} s; the server may have given up its request, and is ended\n")
             sys.stderr.flush()
-            os.kill(self._server, signal.SIGTERM)
+            end(self._server)
             os._exit(1)
 
     def _run(self, known: set[int]) -> None:
@@ -80,6 +80,27 @@ class Guard:
             while True:
                 self.check()
                 time.sleep(LOOK)
+
+
+def end(server: int) -> None:
+    """Tell `server` to end, by a process of its own where it cannot hear that yet: this one may not live on to tell it.
+
+    Triton listens to SIGTERM once all its models are loaded; until then it is lost on it, since nothing ends the first process of a container unless
+    it listens. A server that does not get so far, because it lost this model, ends by itself.
+    """
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        if not hears_sigterm(server) and os.fork() > 0:
+            return
+        while not hears_sigterm(server):
+            time.sleep(LOOK)
+        os.kill(server, signal.SIGTERM)
+
+
+def hears_sigterm(process: int) -> bool:
+    """Whether `process` handles SIGTERM. Raises FileNotFoundError when it is gone."""
+    lines = Path(f"/proc/{process}/status").read_text(encoding="ascii", errors="replace").splitlines()
+    handled = next(int(line.split()[1], 16) for line in lines if line.startswith("SigCgt:"))
+    return bool(handled >> (signal.SIGTERM - 1) & 1)
 
 
 def guarded(execute: Any, guard: Guard) -> Any:

@@ -2,6 +2,8 @@
 
 import builtins
 import importlib.util
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -78,3 +80,44 @@ def test_an_execution_is_checked_before_and_after(stub_guard: ModuleType) -> Non
     run = stub_guard.guarded(execute, Guard())
     assert run(None, "requests") == ["answer"]
     assert order == ["check", "requests", "check"]
+
+
+LISTENS = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7)); print('listens', flush=True); time.sleep(30)"
+# As the first process of a container does, it loses the signals that come before it listens.
+DEAF_AT_FIRST = f"import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); input(); {LISTENS}"
+
+
+def python(code: str) -> subprocess.Popen[str]:
+    return subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def stub(stub_guard: ModuleType, server: int) -> int:
+    """Ends `server` from a process that is gone right afterwards; the exit code of that process."""
+    code = f"import sys; sys.path.insert(0, {str(Path(stub_guard.__file__ or '').parent)!r}); import stub_guard, os; stub_guard.end({server}); os._exit(1)"
+    return subprocess.run([sys.executable, "-c", code], timeout=20, check=False).returncode
+
+
+def test_a_server_that_listens_is_told_at_once(stub_guard: ModuleType) -> None:
+    with python(LISTENS) as server:
+        assert server.stdout is not None
+        assert server.stdout.readline() == "listens\n"
+        assert stub(stub_guard, server.pid) == 1
+        assert server.wait(timeout=20) == 7
+
+
+def test_a_server_that_does_not_listen_yet_is_told_when_it_does_though_the_stub_is_gone(stub_guard: ModuleType) -> None:
+    with python(DEAF_AT_FIRST) as server:
+        assert server.stdout is not None
+        assert server.stdin is not None
+        assert server.stdout.readline() == "deaf\n"
+        assert stub(stub_guard, server.pid) == 1
+        assert server.poll() is None
+        server.stdin.write("\n")
+        server.stdin.flush()
+        assert server.wait(timeout=20) == 7
+
+
+def test_a_server_that_is_gone_needs_not_be_told(stub_guard: ModuleType) -> None:
+    with python("pass") as server:
+        server.wait(timeout=20)
+    assert stub(stub_guard, server.pid) == 1
