@@ -13,9 +13,9 @@ from components.core.spec import Spec
 from components.errors import ManifestError
 from serving import plain_yaml
 from serving.compatibility import FrameworkSpec, Requirements
+from serving.model_check import CheckSpec, CheckTensor, check_faults, check_inputs
 from serving.model_files import QUANTISATIONS, SourceFileSpec, check_file_names
 from serving.model_quality import QualitySpec
-from serving.model_sources import FILE_NAME
 from serving.model_steps import StepSpec
 
 MODELS_DIR = Path(__file__).resolve().parent / "models"
@@ -136,21 +136,6 @@ class ModelVersionSpec(Spec):
         return any(file.transformation in QUANTISATIONS for file in self.files)
 
 
-class CheckSpec(Spec):
-    """A request and its answer, tried on every version in the finished image: what cannot answer is not published."""
-
-    content: Annotated[str | None, Field(min_length=1, description="Value of the only input.")] = None
-    file: Annotated[str | None, Field(pattern=FILE_NAME.pattern, description="File below model.yaml's folder whose content is the value.")] = None
-    output: Annotated[str, Field(description="Name of the output to compare.")]
-    expected: Annotated[str, Field(min_length=1)]
-
-    @model_validator(mode="after")
-    def _value_is_given_once(self) -> Self:
-        if (self.content is None) == (self.file is None):
-            raise ValueError("set one of content and file, the value to ask with")
-        return self
-
-
 class ModelManifest(Spec):
     """A model of the repository; `name` is its directory and its name in Triton, which refuses any other."""
 
@@ -217,18 +202,16 @@ class ModelManifest(Spec):
                 raise ValueError(f"version {version.version}: its reference {version.quality.reference} is no version with original files")
         return self
 
+    @model_validator(mode="after")
+    def _check_is_a_request_and_its_answer(self) -> Self:
+        if self.check and (faults := list(check_faults(self.check, self.signature.inputs, self.signature.outputs))):
+            raise ValueError("; ".join(faults))
+        return self
+
     @property
-    def check_value(self) -> bytes:
-        """What the check asks with; empty without a check. ManifestError for a file that cannot be read."""
-        if self.check is None:
-            return b""
-        if self.check.content is not None:
-            return self.check.content.encode()
-        path = MODELS_DIR / self.name / str(self.check.file)
-        try:
-            return path.read_bytes()
-        except OSError as error:
-            raise ManifestError(f"model {self.name!r}: check.file {path} cannot be read: {error.strerror}", hint="put the file there") from error
+    def check_inputs(self) -> tuple[CheckTensor, ...]:
+        """What the check asks with; nothing without a check. ManifestError for a file that cannot be read."""
+        return () if self.check is None else check_inputs(self.check, self.signature.inputs, MODELS_DIR / self.name)
 
     @property
     def version_numbers(self) -> tuple[int, ...]:

@@ -83,7 +83,7 @@ def read_config(text: str) -> ReadConfig:
         first = error.errors(include_url=False)[0]
         key = ".".join(map(str, first["loc"])) or "(the whole file)"
         raise ManifestError(f"model {config.name!r}: {key}: {first['msg']}", hint="no such model can be served; correct the file") from error
-    _check_warmup(config.name, signature, serving)
+    _check_warmup(config, signature)
     facts = ModelFacts(
         name=config.name,
         backend=NATIVE[model_format],
@@ -98,14 +98,14 @@ def read_config(text: str) -> ReadConfig:
     return ReadConfig(facts=facts, format=model_format, serving=serving, unexpressed=differences(config, again))
 
 
-def _check_warmup(model: str, signature: SignatureSpec, serving: ServingSpec) -> None:
+def _check_warmup(config: pb.ModelConfig, signature: SignatureSpec) -> None:
     """Raise ManifestError for a sample of inputs that the model does not have."""
     known = {tensor.name for tensor in signature.inputs}
-    for index, sample in enumerate(serving.warmup):
-        names = {tensor.name for tensor in sample.inputs}
+    for index, sample in enumerate(config.model_warmup):
+        names = set(sample.inputs)
         if not names <= known or (not names and len(known) != 1):
             said = f"inputs {sorted(names)} are not those of the model, {sorted(known)}"
-            raise ManifestError(f"model {model!r}: model_warmup.{index}: {said}", hint="no such model can be served; correct the file")
+            raise ManifestError(f"model {config.name!r}: model_warmup.{index}: {said}", hint="no such model can be served; correct the file")
 
 
 def _format(config: pb.ModelConfig) -> Format:

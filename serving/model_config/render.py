@@ -16,7 +16,7 @@ from serving.model_config.instances_message import instance_groups
 from serving.model_config.optimization_message import optimization
 from serving.model_config.sequence_message import sequence_batching
 from serving.model_config.spec import ServingSpec
-from serving.model_config.warmup_message import model_warmup
+from serving.model_config.warmup_message import Shapes, model_warmup
 from serving.model_manifest import ModelManifest, SignatureSpec, TensorSpec
 from serving.model_steps import StepSpec
 
@@ -35,6 +35,7 @@ class ModelFacts:
     decoupled: bool = False
     parameters: Mapping[str, str] = field(default_factory=dict)
     steps: tuple[StepSpec, ...] = ()
+    check_shapes: Shapes = field(default_factory=dict)
 
 
 def render_config(manifest: ModelManifest, version: int, serving: ServingSpec, variant: ImageVariant, *, cpu_cores: float = DEFAULT_CPU_CORES) -> str:
@@ -62,6 +63,7 @@ def build_config(
         decoupled=manifest.decoupled,
         parameters=manifest.parameters,
         steps=published.steps,
+        check_shapes={tensor.name: tensor.shape for tensor in manifest.check_inputs} if serving.warmup else {},
     )
     return config_message(facts, serving, cpu_cores=cpu_cores)
 
@@ -79,7 +81,7 @@ def config_message(facts: ModelFacts, serving: ServingSpec, *, cpu_cores: float)
         output=[pb.ModelOutput(name=tensor.name, data_type=data_type(tensor.datatype), dims=_dims(tensor, batched)) for tensor in signature.outputs],
         instance_group=[] if facts.backend == ENSEMBLE else instance_groups(serving.instances, serving.rate_limiter, cpu_cores),
         parameters={name: pb.ModelParameter(string_value=value) for name, value in facts.parameters.items()},
-        model_warmup=model_warmup(signature, serving.warmup, batched=batched),
+        model_warmup=model_warmup(signature, serving.warmup, facts.check_shapes, batched=batched),
         optimization=optimization(serving.optimization),
     )
     if facts.versions:

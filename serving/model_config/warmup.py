@@ -12,8 +12,6 @@ from components.core.faults import Fault, refuse
 from components.core.spec import Spec
 from serving.model_manifest import ModelManifest, TensorName
 
-# Triton looks for it in <model>/warmup/.
-CHECK_FILE = "check"
 # A ConfigMap holds at most 1 MiB, in base64 and beside the model's config.
 MAX_CHECK_BYTES = 512 * 1024
 
@@ -56,7 +54,7 @@ class WarmupSampleSpec(Spec):
             way_out = "lower it, or raise batching.maxBatchSize"
             yield Fault(("batchSize",), f"{self.batch_size} is above batching.maxBatchSize {max_batch_size}", way_out)
         if not self.inputs:
-            yield from _check_faults(manifest)
+            yield from _check_faults(manifest, max_batch_size)
             return
         wanted = {tensor.name: tensor.dims[1:] if max_batch_size else tensor.dims for tensor in manifest.signature.inputs}
         if {tensor.name for tensor in self.inputs} != set(wanted):
@@ -68,23 +66,30 @@ class WarmupSampleSpec(Spec):
                 yield Fault(("inputs",), reason, "correct dims; -1 stands for any size")
 
 
+def check_file(index: int) -> str:
+    """Name of the file with the check's value for the input of this place; Triton looks for it in <model>/warmup/."""
+    return f"check-{index}" if index else "check"
+
+
 def warmup_files(manifest: ModelManifest, warmup: tuple[WarmupSampleSpec, ...]) -> Mapping[str, bytes]:
-    """Files that Triton reads from <model>/warmup/, by name: BYTES are their length in four bytes, little-endian, and themselves."""
+    """Files that Triton reads from <model>/warmup/, by name: the tensors of the check."""
     if all(sample.inputs for sample in warmup):
         return {}
-    content = manifest.check_value
-    return {CHECK_FILE: len(content).to_bytes(4, "little") + content}
+    return {check_file(index): tensor.content for index, tensor in enumerate(manifest.check_inputs)}
 
 
-def _check_faults(manifest: ModelManifest) -> Iterator[Fault]:
-    way_out = "declare inputs, with dims and data"
-    [first, *others] = manifest.signature.inputs
-    if others or first.datatype != "BYTES":
-        yield Fault(("inputs",), "are required: the model's check sample is text for one input of BYTES, and its inputs are others", way_out)
-    elif not manifest.check_value:
-        yield Fault(("inputs",), f"are required: model {manifest.name!r} has no check sample", way_out)
-    elif len(manifest.check_value) > MAX_CHECK_BYTES:
-        yield Fault(("inputs",), f"are required: the model's check sample has more than {MAX_CHECK_BYTES} bytes", way_out)
+def _check_faults(manifest: ModelManifest, max_batch_size: int) -> Iterator[Fault]:
+    tensors = manifest.check_inputs
+    rows = sorted({tensor.shape[0] for tensor in tensors})
+    if not tensors:
+        reason = f"model {manifest.name!r} has no check sample"
+    elif sum(len(tensor.content) for tensor in tensors) > MAX_CHECK_BYTES:
+        reason = f"the model's check sample has more than {MAX_CHECK_BYTES} bytes"
+    elif max_batch_size and rows != [1]:
+        reason = f"the model's check sample has {rows[-1]} rows, and a request of a warm-up has one"
+    else:
+        return
+    yield Fault(("inputs",), f"are required: {reason}", "declare inputs, with dims and data")
 
 
 def _fits(dims: tuple[int, ...], wanted: tuple[int, ...]) -> bool:

@@ -7,13 +7,13 @@ import json
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from components.errors import ManifestError
 from serving.artefact import code_files
 from serving.contract import CONFIG_FILE
+from serving.model_check import CheckSpec, check_answer
 from serving.model_config import ImageVariant, ServingSpec, render_config, server_models
-from serving.model_manifest import CheckSpec, ModelManifest, ModelVersionSpec
+from serving.model_manifest import MODELS_DIR, ModelManifest, ModelVersionSpec
 from serving.repository.sources import Wheels, write_source
 
 REPOSITORY = "models"
@@ -71,8 +71,7 @@ def _stage_checks(manifests: list[ModelManifest], variant: ImageVariant, target:
                 (folder / REPOSITORY / model.name).mkdir(parents=True)
                 config = render_config(model, number, ServingSpec(), variant)
                 (folder / REPOSITORY / model.name / CONFIG_FILE).write_text(config, encoding="utf-8")
-            (folder / "value").write_bytes(manifest.check_value)
-            (folder / "check.json").write_text(json.dumps(_check(manifest, manifest.check, version, models), indent=1), encoding="utf-8")
+            _write_check(manifest, manifest.check, version, models, folder)
     silent = [f"{manifest.name} {version}" for manifest in manifests for version in manifest.version_numbers if (manifest.name, version) not in asked]
     if silent:
         raise ManifestError(
@@ -81,14 +80,21 @@ def _stage_checks(manifests: list[ModelManifest], variant: ImageVariant, target:
         )
 
 
-def _check(manifest: ModelManifest, check: CheckSpec, version: int, models: Sequence[tuple[ModelManifest, int]]) -> dict[str, Any]:
-    (tensor,) = manifest.signature.inputs
-    return {
+def _write_check(manifest: ModelManifest, check: CheckSpec, version: int, models: Sequence[tuple[ModelManifest, int]], folder: Path) -> None:
+    """check.json, and in `request` and `expected` the tensors as the protocol has them: in the finished image there is only Python's own library."""
+    inputs, answer = manifest.check_inputs, check_answer(check, manifest.signature.outputs, MODELS_DIR / manifest.name)
+    (folder / "request").write_bytes(b"".join(tensor.content for tensor in inputs))
+    (folder / "expected").write_bytes(answer.content)
+    content = {
         "model": manifest.name,
         "version": version,
         "load": {model.name: number for model, number in models},
-        "input": {"name": tensor.name, "datatype": tensor.datatype, "shape": [1 if size == -1 else size for size in tensor.dims]},
-        "output": check.output,
-        "expected": check.expected,
+        "inputs": [
+            {"name": tensor.name, "datatype": tensor.datatype, "shape": tensor.shape, "parameters": {"binary_data_size": len(tensor.content)}}
+            for tensor in inputs
+        ],
+        "expected": {"name": answer.name, "datatype": answer.datatype, "shape": answer.shape},
+        "tolerance": check.tolerance,
         "ready_seconds": sum(model.load_budget_seconds for model, _ in models),
     }
+    (folder / "check.json").write_text(json.dumps(content, indent=1), encoding="utf-8")

@@ -10,6 +10,7 @@ from moto.server import ThreadedMotoServer
 from components.errors import run_main
 from serving.artefact import files_sha256, version_files
 from serving.contract import CONFIG_FILE, JSON_LENGTH_HEADER
+from serving.model_check import sole_document
 from serving.model_config import ServingSpec, part_serving, render_config, server_models
 from serving.model_manifest import model_manifest
 from serving.repository.__main__ import main as repository
@@ -77,6 +78,6 @@ def test_an_ensemble_is_fetched_with_its_steps_and_served(tmp_path: Path) -> Non
         triton.wait_ready()
         # JSON cannot hold the bytes of a picture.
         headers = {"Content-Type": "application/octet-stream", JSON_LENGTH_HEADER: "0"}
-        answer = httpx.post(f"{triton.http}/v2/models/ocr/infer", content=manifest.check_value, headers=headers, timeout=30)
+        answer = httpx.post(f"{triton.http}/v2/models/ocr/infer", content=sole_document(manifest.check_inputs), headers=headers, timeout=30)
         assert answer.status_code == httpx.codes.OK, answer.text
-        assert answer.content.endswith(manifest.check.expected.encode())
+        assert answer.content.endswith(str(manifest.check.expected).encode())

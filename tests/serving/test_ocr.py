@@ -12,6 +12,7 @@ import tritonclient.grpc as triton
 from PIL import Image
 
 from serving.contract import JSON_LENGTH_HEADER
+from serving.model_check import sole_document
 from serving.model_config import ServingSpec, model_manifest
 from tests.serving.lines import lines, png
 from tests.serving.repository import deploy
@@ -89,7 +90,7 @@ class Reference:
 def test_a_file_in_a_text_out_and_the_answer_ends_in_it(ocr: TritonProcess) -> None:
     manifest = model_manifest("ocr")
     assert manifest.check is not None
-    assert text_at_the_end(read(ocr, manifest.check_value)) == manifest.check.expected
+    assert text_at_the_end(read(ocr, sole_document(manifest.check_inputs))) == manifest.check.expected
 
 
 def test_lines_are_read_as_the_package_reads_them(ocr: TritonProcess) -> None:

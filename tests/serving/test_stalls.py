@@ -12,6 +12,7 @@ import httpx
 import pytest
 
 from loadtests.payloads import Document, http_raw
+from serving.model_check import sole_document
 from serving.model_config import ServingSpec, model_manifest
 from tests.serving.repository import deploy, infer, outputs, tensor, write_model
 from tools.endpoint import SIGNATURE
@@ -20,7 +21,7 @@ from tools.triton_process import TritonProcess
 pytestmark = pytest.mark.serving
 
 SERVING = ServingSpec.model_validate({"batching": {"maxBatchSize": 16}, "instances": {"count": 2}})
-DOCUMENTS = {"python": model_manifest("magika").check_value, "png": model_manifest("ocr").check_value}
+DOCUMENTS = {"python": sole_document(model_manifest("magika").check_inputs), "png": sole_document(model_manifest("ocr").check_inputs)}
 CALLERS = 6
 # The server gives a request up after one second.
 STOPPED_SECONDS = 3

@@ -12,6 +12,7 @@ from loadtests.address import own_address
 from loadtests.front_target import FrontTarget
 from loadtests.payloads import Document, Signature
 from serving.front.settings import ModelTargetSpec
+from serving.model_check import sole_document
 from serving.model_config import BatchingSpec, InstancesSpec, PrioritiesSpec, ServingSpec, WarmupSampleSpec
 from serving.model_config.batching import THROUGHPUT
 from serving.model_manifest import model_manifest
@@ -114,7 +115,7 @@ def ocr(folder: Path) -> tuple[Figure, ...]:
     manifest = model_manifest(OCR)
     if manifest.check is None:
         raise ToolError(f"model {OCR!r} has no check sample to be asked with", "give it one in its model.yaml")
-    document = Document(manifest.check_value, manifest.check.expected)
+    document = Document(sole_document(manifest.check_inputs), str(manifest.check.expected))
     named = Signature(OCR, manifest.signature.inputs[0].name, manifest.check.output)
     with (
         serving(folder / "plain.log", *server_of(OCR, PLAIN)) as plain,

@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 import yaml
 from hypothesis import given, settings
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from components.errors import ManifestError
+from serving.model_check import CheckSpec, sole_document
 from serving.model_config import (
     InstancesSpec,
     ServingSpec,
@@ -22,7 +24,7 @@ from serving.model_config import (
     warmup_files,
 )
 from serving.model_config.warmup import MAX_CHECK_BYTES
-from serving.model_manifest import CheckSpec, ControlSpec
+from serving.model_manifest import ControlSpec
 from tests.unit.serving.serving_values import CONTROLS, SERVING
 from tools.paths import REPO
 
@@ -34,7 +36,7 @@ def serving_of(**values):
 def manifest(model_format="onnx", dims=(-1, 3), datatype="FP32", controls=(), **update):
     tensor = TensorSpec(name="x", datatype=datatype, dims=dims)
     signature = SignatureSpec(inputs=(tensor,), outputs=(tensor,), controls=controls)
-    return model_manifest("magika").model_copy(update={"format": model_format, "signature": signature, **update})
+    return model_manifest("magika").model_copy(update={"format": model_format, "signature": signature, "check": None, **update})
 
 
 def refusal(published, variant="cpu", **values):
@@ -128,7 +130,7 @@ ACCELERATED = {"optimization": {"accelerator": "tensorrt"}, "instances": {"kind"
             "nobody fills the control inputs S",
         ),
         (manifest(dims=(1, 3, 512, 512)), "cpu", {"batching": {"maxBatchSize": 8}}, "batching.maxBatchSize", "variable first axis"),
-        (manifest(), "cpu", {"warmup": [{}]}, "warmup.0.inputs", "text for one input of BYTES"),
+        (manifest(), "cpu", {"warmup": [{}]}, "warmup.0.inputs", "has no check sample"),
         (
             manifest(),
             "cpu",
@@ -186,15 +188,23 @@ def test_a_signature_without_batching_keeps_its_axes_and_takes_no_batcher():
 
 def test_the_check_sample_is_written_as_triton_reads_texts():
     [(name, content)] = warmup_files(model_manifest("magika"), serving_of(warmup=[{}]).warmup).items()
-    text = model_manifest("magika").check_value
+    text = sole_document(model_manifest("magika").check_inputs)
     assert name == "check"
     assert content == len(text).to_bytes(4, "little") + text
     assert warmup_files(model_manifest("magika"), ()) == {}
 
 
 def test_a_check_sample_that_no_config_map_holds_is_refused():
-    check = CheckSpec(content="a" * (MAX_CHECK_BYTES + 1), output="x", expected="a")
-    assert "has more than" in refusal(manifest(datatype="BYTES", check=check), warmup=[{}]).message
+    check = CheckSpec(inputs={"x": "a" * (MAX_CHECK_BYTES + 1)}, output="x", expected="a")
+    assert "has more than" in refusal(manifest(dims=(-1, 1), datatype="BYTES", check=check), warmup=[{}]).message
+
+
+def test_a_check_sample_of_numbers_warms_up_with_its_own_shape():
+    check = CheckSpec(inputs={"x": [[1, 2, 3], [4, 5, 6]]}, output="x", expected=[[1, 2, 3], [4, 5, 6]])
+    [sample] = parse_config(render_config(manifest(check=check), 1, serving_of(warmup=[{}]), "cpu")).model_warmup
+    assert (list(sample.inputs["x"].dims), sample.inputs["x"].input_data_file) == ([2, 3], "check")
+    assert warmup_files(manifest(check=check), serving_of(warmup=[{}]).warmup) == {"check": np.arange(1, 7, dtype="<f4").tobytes()}
+    assert "has 2 rows, and a request of a warm-up has one" in refusal(manifest(check=check), batching={"maxBatchSize": 4}, warmup=[{}]).message
 
 
 def test_every_resource_of_a_rate_limiter_is_told_to_the_server():

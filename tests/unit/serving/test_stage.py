@@ -67,8 +67,9 @@ def test_the_default_config_loads_the_first_version_and_every_version_is_asked(w
         folder = tmp_path / "out" / "checks" / f"magika-{version}"
         assert list(parse_config((folder / "models" / "magika" / "config.pbtxt").read_text()).version_policy.specific.versions) == [version]
         check = json.loads((folder / "check.json").read_text())
-        assert (check["load"], check["version"], check["expected"]) == ({"magika": version}, version, "python")
-        assert (folder / "value").read_bytes().startswith(b"#!/usr/bin/env python3")
+        assert (check["load"], check["version"], check["expected"]["name"]) == ({"magika": version}, version, "label")
+        assert (folder / "request").read_bytes()[4:].startswith(b"#!/usr/bin/env python3")
+        assert (folder / "expected").read_bytes() == b"\6\0\0\0python"
 
 
 def test_a_version_that_nothing_asks_stops_the_build(wheel, tmp_path):
