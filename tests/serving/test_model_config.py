@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from components.inference.pod_manifest import build_arguments
 from serving.contract import WARMUP_FOLDER
+from serving.model_check import CheckSpec
 from serving.model_config import ModelManifest, ServingSpec, SignatureSpec, model_manifest, render_config, serving_faults, warmup_files
-from serving.model_manifest import CheckSpec
 from tests.serving.repository import infer, outputs, states, tensor, write_model
 from tests.unit.components.inference.models import plan
 from tools.triton_process import TritonError, TritonProcess
@@ -41,7 +41,7 @@ class TritonPythonModel:
         self.name = args["model_name"]
 
     def execute(self, requests):
-        tensors = [request.inputs()[0].as_numpy() for request in requests]
+        tensors = [pb_utils.get_input_tensor_by_name(request, "x").as_numpy() for request in requests]
         if self.name.startswith("slow"):
             time.sleep(SLOW)
         print(f"{self.name} got {len(requests)}: {tensors[0].ravel()[:1].tolist()}", flush=True)
@@ -51,6 +51,14 @@ class TritonPythonModel:
 """
 )
 FLOATS = (-1, 3)
+PAIR = SignatureSpec.model_validate_json(
+    json.dumps(
+        {
+            "inputs": [{"name": "x", "datatype": "FP32", "dims": [-1, -1]}, {"name": "t", "datatype": "BYTES", "dims": [-1, 3]}],
+            "outputs": [{"name": "y", "datatype": "FP32", "dims": [-1, -1]}],
+        }
+    )
+)
 IMAGE = (-1, 3, 224, 224)
 ONE = {"instances": {"count": 1}}
 BATCHES = {"maxBatchSize": 8}
@@ -145,7 +153,7 @@ def published(name: str, dims: tuple[int, ...] = FLOATS, datatype: str = "FP32",
     signature = SignatureSpec.model_validate_json(
         json.dumps({"inputs": [{"name": "x", "datatype": datatype, "dims": dims}], "outputs": [{"name": "y", "datatype": datatype, "dims": dims}]})
     )
-    return model_manifest("magika").model_copy(update={"name": name, "signature": signature, **values})
+    return model_manifest("magika").model_copy(update={"name": name, "signature": signature, "check": None, **values})
 
 
 def write(repository: Path, manifest: ModelManifest, values: dict[str, Any]) -> ServingSpec:
@@ -154,7 +162,7 @@ def write(repository: Path, manifest: ModelManifest, values: dict[str, Any]) -> 
     write_model(repository, manifest.name, render_config(manifest, 1, serving, "cpu"), {"model.py": IDENTITY})
     for file, content in warmup_files(manifest, serving.warmup).items():
         path = repository / manifest.name / WARMUP_FOLDER / file
-        path.parent.mkdir()
+        path.parent.mkdir(exist_ok=True)
         path.write_bytes(content)
     return serving
 
@@ -187,7 +195,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TritonProcess]:
     for name, queue in (("slow-full", {"maxSize": 1}), ("slow-late", {"timeoutMicroseconds": 1000})):
         write(repository, published(name), {**ONE, "batching": {"maxBatchSize": 1, "queue": queue}})
     write(repository, published("image", IMAGE), {**ONE, "batching": BATCHES})
-    write(repository, published("warm", (-1, 1), "BYTES"), {**ONE, "batching": BATCHES, "warmup": [{"batchSize": 2, "count": 2}]})
+    greeting = CheckSpec(inputs={"x": "hello"}, output="y", expected="hello")
+    write(repository, published("warm", (-1, 1), "BYTES", check=greeting), {**ONE, "batching": BATCHES, "warmup": [{"batchSize": 2, "count": 2}]})
+    pair = CheckSpec(inputs={"x": [[1, 2.5]], "t": [["a", "b", "c"]]}, output="y", expected=[[1, 2.5]])
+    write(repository, published("warm-pair", (-1, -1), signature=PAIR, check=pair), {**ONE, "batching": BATCHES, "warmup": [{"batchSize": 2}]})
     for name, (text, _) in REFUSED.items():
         write_model(repository, name, f'name: "{name}" {BASE.format(batch="")} {text}', {"model.py": IDENTITY})
     arguments = build_arguments(plan({"responseCacheMib": 16, "memoryMib": 2048}))
@@ -247,13 +258,14 @@ def test_an_equal_request_is_answered_from_the_cache(server: TritonProcess) -> N
 
 def test_a_model_has_answered_its_check_sample_before_it_is_ready(server: TritonProcess) -> None:
     log = server.log.read_text(errors="replace")
-    assert log.count("warm got 2: [b'#!/usr/bin/env python3") == 2
+    assert log.count("warm got 2: [b'hello']") == 2
+    assert log.count("warm-pair got 2: [1.0]") == 1
 
 
 def test_a_model_that_does_not_answer_its_check_sample_is_never_ready(tmp_path: Path) -> None:
     """Triton 2.51 says why in most runs; in some it dies of the failed warm-up, which fails a rollout as well."""
     repository = tmp_path / "models"
-    refusing = CheckSpec(content="refuse", output="y", expected="refuse")
+    refusing = CheckSpec(inputs={"x": "refuse"}, output="y", expected="refuse")
     write(repository, published("refused", (-1, 1), "BYTES", check=refusing), {**ONE, "warmup": [{}]})
     arguments = ["--exit-on-error=false", "--strict-readiness=false"]
     with TritonProcess(repository=repository, arguments=arguments, log=tmp_path / "triton.log") as triton:
