@@ -11,11 +11,15 @@ PlatformError           anything a person can act on; carries `hint`, the way ou
 └── LoadError           a load run cannot be made or trusted (loadtests.errors)
 """
 
+import os
+import select
 import sys
 from collections.abc import Callable
 
 # What a shell expects of a program that Ctrl-C ended.
 INTERRUPTED = 130
+# And of one whose reader has left, as `head` does: 128 and SIGPIPE.
+UNREAD = 141
 
 
 class PlatformError(Exception):
@@ -47,12 +51,37 @@ class AssetError(PlatformError):
 
 
 def run_main(work: Callable[[], int]) -> int:
-    """Exit code of a command: 1 with a sentence and the way out for an error a person can act on, 130 for Ctrl-C."""
+    """Exit code of a command: 1 with a sentence and the way out for an error a person can act on, 130 for Ctrl-C, 141 where nobody reads on."""
     try:
-        return work()
+        return while_read(work)
     except PlatformError as error:
         print(f"error: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("\ninterrupted; the same command goes on from here", file=sys.stderr)
         return INTERRUPTED
+
+
+def while_read(work: Callable[[], int]) -> int:
+    """The exit code of `work`; 141, without a word, when whoever reads standard output has left. Another pipe that breaks is a fault."""
+    try:
+        code = work()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        if not _output_is_broken():
+            raise
+        # Python flushes once more at its end; what is left goes nowhere (Python's documentation, "Note on SIGPIPE").
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNREAD
+    return code
+
+
+def _output_is_broken() -> bool:
+    """Whether standard output is a pipe, or a socket, without a reader (poll(2), POLLERR)."""
+    try:
+        descriptor = sys.stdout.fileno()
+    except (OSError, ValueError):
+        return False
+    asked = select.poll()
+    asked.register(descriptor, 0)
+    return any(events & select.POLLERR for _, events in asked.poll(0))

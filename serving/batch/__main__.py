@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from enum import IntEnum
 
-from components.errors import INTERRUPTED, PlatformError
+from components.errors import INTERRUPTED, PlatformError, while_read
 from serving.batch.arguments import parse
 from serving.batch.asking import Asker, Backoff
 from serving.batch.errors import LockError, OutageError, StoreOutageError
@@ -145,4 +145,4 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(while_read(main))

@@ -1,8 +1,12 @@
 """What the commands behind `make` share."""
 
+import os
+import subprocess
+import sys
+
 import pytest
 
-from components.errors import AssetError, ConfigError, PlatformError
+from components.errors import UNREAD, AssetError, ConfigError, PlatformError
 from loadtests.errors import LoadError
 from tools.cli import Steps, run_main
 from tools.errors import ToolError
@@ -24,6 +28,21 @@ def test_an_error_a_person_can_act_on_is_a_sentence_and_the_way_out(kind, capsys
 def test_an_interrupt_says_how_to_go_on(capsys):
     assert run_main(raising(KeyboardInterrupt())) == 130
     assert "the same command goes on from here" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("size", [1, 100_000], ids=["kept until the end", "written at once"])
+def test_a_reader_that_leaves_ends_a_command_without_a_word(size):
+    work = f"import sys; from components.errors import run_main; sys.exit(run_main(lambda: print('x' * {size}) or 0))"
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run([sys.executable, "-c", work], stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (UNREAD, b"")
+
+
+def test_another_pipe_that_breaks_is_a_fault():
+    with pytest.raises(BrokenPipeError):
+        run_main(raising(BrokenPipeError()))
 
 
 def test_a_fault_of_ours_keeps_its_stack_trace():
