@@ -1,11 +1,11 @@
 """JSON schema of the stack files, for editors: `python -m stacks.schema` writes stacks/schema.json, `--check` fails when it is stale."""
 
-import argparse
 import json
 import sys
 from pathlib import Path
 from typing import Any
 
+from components.core.command_line import CommandLine
 from stacks.loader import PROJECT, config_schema
 
 SCHEMA_FILE = Path(__file__).resolve().parent / "schema.json"
@@ -40,7 +40,7 @@ def render() -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m stacks.schema", description=__doc__)
+    parser = CommandLine(prog="python -m stacks.schema", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; exit 1 when stacks/schema.json is stale")
     check = parser.parse_args(arguments).check
     text = render()

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from components.core.command_line import CommandLine
 from tools.cli import run_main
 from tools.paths import cache_dir
 
@@ -53,7 +54,7 @@ def _days(value: str) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = CommandLine(description=__doc__)
     parser.add_argument("--days", type=_days, default=DAYS, help="keep what was used within so many days; default: %(default)g")
     sizes = []
     for entry in list(unused(cache_dir(), parser.parse_args().days, time.time())):

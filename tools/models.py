@@ -1,9 +1,9 @@
 """`make models`: the model repository, from serving/models/*/model.yaml, as a folder or a tar file."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 
+from components.core.command_line import CommandLine
 from serving.repository.__main__ import main as repository
 from tools.cli import run_main
 from tools.images.wheels import ensure_wheels
@@ -14,7 +14,7 @@ REQUIREMENTS = [REPO / "serving" / name for name in ("requirements.txt", "build-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Build with the wheels that the serving image is built from, downloaded by hash."""
-    options = argparse.ArgumentParser(prog="python -m tools.models", description="Build the model repository.")
+    options = CommandLine(prog="python -m tools.models", description="Build the model repository.")
     options.add_argument("--to", default=str(cache_dir() / "models"), help="a folder, or a file that ends in .tar; default: %(default)s")
     options.add_argument("models", nargs="*", metavar="model", help="absent: all")
     chosen = options.parse_args(arguments)

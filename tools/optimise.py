@@ -3,13 +3,13 @@
 Exits non-zero when a derived version of the model does not keep the bound in its model.yaml.
 """
 
-import argparse
 import sys
 from dataclasses import asdict
 from pathlib import Path
 
 from rich.console import Console
 
+from components.core.command_line import CommandLine
 from serving.model_manifest import WheelSpec, model_manifest, model_names
 from serving.optimise.pipeline import optimise, raise_if_refused
 from serving.optimise.render import table, write
@@ -35,7 +35,7 @@ def machine() -> dict[str, str | int]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = CommandLine(description=__doc__)
     parser.add_argument("model", choices=model_names())
     console = Console()
     job = Job(

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from components.core.command_line import CommandLine
 from components.naming import content_hash
 from tools.cluster.spec import ClusterSpec, Layout
 from tools.errors import ToolError
@@ -60,7 +61,7 @@ def own_target(context: str) -> Target:
 
 def command_line(description: str | None) -> argparse.ArgumentParser:
     """The argument every command takes; `target_of` reads it."""
-    parser = argparse.ArgumentParser(description=description)
+    parser = CommandLine(description=description)
     parser.add_argument("--context", help="your own cluster, by its kube context")
     return parser
 

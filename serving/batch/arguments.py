@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from os import environ
 
+from components.core.command_line import CommandLine, whole_number
 from serving.batch.errors import BatchError
 from serving.batch.inputs import Changed, Shard
 
@@ -15,7 +16,7 @@ OUTAGE_SECONDS = 600
 
 def parse(words: Sequence[str] | None, description: str | None) -> argparse.Namespace:
     """The arguments, each within its bounds; ends the process with 2 and a message otherwise."""
-    parser = argparse.ArgumentParser(prog="python -m serving.batch", description=description)
+    parser = CommandLine(prog="python -m serving.batch", description=description)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run", help="ask about what has no record yet")
     _add_places(run)
@@ -66,16 +67,22 @@ def _add_bounds(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-failed", type=between(0, 10_000_000), default=1_000, help="more failed items end the run")
     parser.add_argument("--retry-failed", action="store_true", help="ask again about items whose record is an error")
     parser.add_argument("--changed", choices=[str(each) for each in Changed], default="refuse", help="answered inputs that changed or are gone")
-    parser.add_argument("--shard", type=shard, default=Shard(), help=f"INDEX/COUNT; /COUNT takes the index from {INDEX_VARIABLE}")
+    parser.add_argument(
+        "--shard", type=shard, default=Shard(), help=f"INDEX/COUNT; /COUNT takes the index from {INDEX_VARIABLE} (default: no shards)"
+    )
 
 
 def between(least: int, most: int) -> Callable[[str], int]:
     """A whole number within bounds."""
 
     def number(text: str) -> int:
-        if not text.isascii() or not text.isdigit() or not least <= int(text) <= most:
+        try:
+            value = whole_number(text)
+        except argparse.ArgumentTypeError:
+            value = least - 1
+        if not least <= value <= most:
             raise argparse.ArgumentTypeError(f"{text!r} is no whole number from {least} to {most}")
-        return int(text)
+        return value
 
     return number
 
@@ -98,6 +105,6 @@ def shard(text: str, variables: Mapping[str, str] = environ) -> Shard:
     """`2/8`, or `/8` in a pod of an indexed Job."""
     index, _, count = text.partition("/")
     try:
-        return Shard(int(index or variables[INDEX_VARIABLE]), int(count))
-    except (ValueError, KeyError, BatchError) as error:
+        return Shard(whole_number(index or variables[INDEX_VARIABLE]), whole_number(count))
+    except (argparse.ArgumentTypeError, KeyError, BatchError) as error:
         raise argparse.ArgumentTypeError(f"{text!r} is no shard: write INDEX/COUNT, or /COUNT where {INDEX_VARIABLE} is set") from error

@@ -134,7 +134,7 @@ async def _describe(client: InferenceServerClient, address: str, wanted: Wanted)
         metadata = await client.get_model_metadata(wanted.model, wanted.version, client_timeout=CONTROL_SECONDS, headers=wanted.headers)
     except InferenceServerException as error:
         refusal = _refusal(error)
-        message = f"{address} does not describe model {wanted.model!r}: {refusal.code} {refusal.message}"
+        message = f"{address} does not describe model {wanted.model!r}: {refusal.code}{_reason(refusal)}"
         if refusal.transient:
             hint = "once the server is ready and the gateway has its route, run the same command again; --authority names the route"
             raise OutageError(message, hint=hint) from error
@@ -184,6 +184,12 @@ async def _config(client: InferenceServerClient, wanted: Wanted) -> Any:
         if refusal.transient and refusal.code != "UNIMPLEMENTED":
             raise OutageError(message, hint="once the server is ready, run the same command again") from error
         raise BatchError(message, hint="a gateway may not let it through: give both --max-batch and --priority") from error
+
+
+def _reason(refusal: RefusedError) -> str:
+    """What was said with a status; a gateway says nothing with its UNIMPLEMENTED, which is its 404."""
+    said = refusal.message or ("no route leads from this host to a model" if refusal.code == "UNIMPLEMENTED" else "no reason was given")
+    return f", {said}"
 
 
 def _refusal(error: InferenceServerException) -> RefusedError:

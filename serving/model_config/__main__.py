@@ -3,20 +3,20 @@
 Prints YAML: what belongs into a model.yaml, what into a stack file under models.<name>, and as comments what has no place in either.
 """
 
-import argparse
 import sys
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from components.core.command_line import CommandLine
 from components.core.spec import Spec
 from components.errors import ManifestError, PlatformError
 from serving.model_config.read import ReadConfig, read_config
 
 
 def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m serving.model_config", description=__doc__)
+    parser = CommandLine(prog="python -m serving.model_config", description=__doc__)
     parser.add_argument("file", type=Path, help="a config.pbtxt")
     path = parser.parse_args(arguments).file
     try:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from components.core.command_line import CommandLine, whole_number
 from components.errors import run_main
 from serving.model_manifest import model_manifest, model_names
 from serving.registry import rules
@@ -115,7 +116,7 @@ def _said(arguments: argparse.Namespace, plans: list[Plan]) -> int:
 
 
 def parser() -> argparse.ArgumentParser:
-    root = argparse.ArgumentParser(prog="python -m serving.registry", description=__doc__)
+    root = CommandLine(prog="python -m serving.registry", description=__doc__)
     root.add_argument("--uri", help=f"{ALLOWED}; default ${REGISTRY_VARIABLE}")
     commands = root.add_subparsers(dest="command", required=True, metavar="command")
 
@@ -127,18 +128,18 @@ def parser() -> argparse.ArgumentParser:
 
     register = command("register", run_register, "make versions known as model.yaml says: one, those of a model, or all")
     register.add_argument("model", nargs="?")
-    register.add_argument("version", nargs="?", type=int)
+    register.add_argument("version", nargs="?", type=whole_number)
     register.add_argument("--report", type=Path, help="JSON of an evaluation: data set and metrics per version")
     register.add_argument("--source", help="URI of the version's files, where it is not the one in model.yaml")
     command("list", run_list, "a line per version").add_argument("models", nargs="*")
     for name, words in (("show", "everything about a version"), *((step, text) for step, (_, text) in STEPS.items())):
         added = command(name, run_show if name == "show" else run_step, words)
         added.add_argument("model")
-        added.add_argument("version", type=int)
+        added.add_argument("version", type=whole_number)
     compare = command("compare", run_compare, "the metrics of two versions side by side")
     compare.add_argument("model")
-    compare.add_argument("first", type=int)
-    compare.add_argument("second", type=int)
+    compare.add_argument("first", type=whole_number)
+    compare.add_argument("second", type=whole_number)
     command("rollback", run_rollback, "stable is what was stable before").add_argument("model")
     return root
 

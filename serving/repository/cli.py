@@ -8,6 +8,7 @@ import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from components.core.command_line import CommandLine, whole_number
 from serving.repository.cache import Cache, prepare_folder
 from serving.repository.checksums import VersionRef
 from serving.repository.errors import RepositoryError
@@ -29,9 +30,9 @@ PLACE = "a folder, or s3://<bucket>/<prefix>"
 EXPECTED = "model/version[@sha256:hash]"
 
 
-def parser() -> argparse.ArgumentParser:
+def parser() -> CommandLine:
     """The whole command line; `options.work(options)` does what was asked."""
-    top = argparse.ArgumentParser(prog="python -m serving.repository", description="Model repositories: build, publish, keep, fetch.")
+    top = CommandLine(prog="python -m serving.repository", description="Model repositories: build, publish, keep, fetch.")
     commands = top.add_subparsers(dest="command", required=True)
     _building(commands)
     _keeping(commands)
@@ -55,9 +56,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return options
 
 
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], work: Callable[[argparse.Namespace], None], what: str
-) -> argparse.ArgumentParser:
+def _command(commands: argparse._SubParsersAction[CommandLine], work: Callable[[argparse.Namespace], None], what: str) -> CommandLine:
     made = commands.add_parser(work.__name__.strip("_"), help=what, description=what)
     made.set_defaults(work=work)
     made.add_argument("--endpoint", help="address of the object store; absent: $AWS_ENDPOINT_URL_S3, else AWS")
@@ -65,19 +64,19 @@ def _command(
     return made
 
 
-def _versions(made: argparse.ArgumentParser) -> None:
+def _versions(made: CommandLine) -> None:
     made.set_defaults(parse_version=VersionRef.parse)
     made.add_argument("versions", nargs="*", type=_ref, metavar="model/version", help="absent: all")
 
 
-def _building(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _building(commands: argparse._SubParsersAction[CommandLine]) -> None:
     make = _command(commands, _build, "make a repository from serving/models/*/model.yaml")
     make.add_argument("models", nargs="*", metavar="model", help="absent: all")
     make.add_argument("--wheels", type=Path, action="append", default=[], help="a folder with wheels that hold models; `make models` names them")
     make.add_argument("--to", required=True, help="a folder, or a file that ends in .tar")
 
 
-def _keeping(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _keeping(commands: argparse._SubParsersAction[CommandLine]) -> None:
     give = _command(commands, _publish, "publish versions of a repository; what is published never changes")
     give.add_argument("source", help="a built repository: a folder or a tar file")
     give.add_argument("--to", required=True, help=PLACE)
@@ -104,22 +103,22 @@ def _keeping(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> N
     drop.add_argument("version", type=_ref, metavar="model/version")
 
 
-def _fetching(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _fetching(commands: argparse._SubParsersAction[CommandLine]) -> None:
     get = _command(commands, _fetch, "bring versions to a server's volume: the init step of a pod")
     get.add_argument("store", help=PLACE)
     get.add_argument("--to", type=Path, required=True, help="the volume")
-    get.add_argument("--limit-mib", type=int, required=True, help="size of the volume, in MiB")
+    get.add_argument("--limit-mib", type=whole_number, required=True, help="size of the volume, in MiB")
     get.add_argument("--cache", type=Path, help="folder of the node that its pods share")
-    get.add_argument("--cache-gib", type=int, default=0, help="size of the cache, in GiB")
+    get.add_argument("--cache-gib", type=whole_number, default=0, help="size of the cache, in GiB")
     get.set_defaults(parse_version=ExpectedVersion.parse)
     get.add_argument("versions", nargs="+", type=_expected, metavar=EXPECTED, help="with the hash of its files: nothing else will do")
 
 
-def _nodes(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+def _nodes(commands: argparse._SubParsersAction[CommandLine]) -> None:
     make = _command(commands, _prepare, "give a cache folder of a node to the user of the pods")
     make.add_argument("folder", type=Path)
-    make.add_argument("--user", type=int, required=True)
-    make.add_argument("--group", type=int, required=True)
+    make.add_argument("--user", type=whole_number, required=True)
+    make.add_argument("--group", type=whole_number, required=True)
     make.add_argument("--stay", action="store_true", help="do not end, as a DaemonSet's pod must not")
 
 

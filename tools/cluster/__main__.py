@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from components.core.command_line import CommandLine, whole_number
 from tools.cli import run_main
 from tools.cluster.images import NodeImages
 from tools.cluster.lifecycle import check, delete, start, stop
@@ -11,7 +12,7 @@ from tools.cluster.status import ClusterStatus, status
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tools.cluster", description="A real local Kubernetes, as processes of one supervisor.")
+    parser = CommandLine(prog="python -m tools.cluster", description="A real local Kubernetes, as processes of one supervisor.")
     commands = parser.add_subparsers(dest="command", required=True)
     defaults = ClusterSpec()
     parsers = {
@@ -26,9 +27,11 @@ def _parser() -> argparse.ArgumentParser:
     begin.add_argument(
         "--control-plane-only", action="store_true", help="etcd, API server, scheduler and controller manager on 127.0.0.1; needs no root"
     )
-    begin.add_argument("--nodes", type=int, default=defaults.nodes, choices=range(1, MAX_NODES + 1), help="at least so many; default: %(default)s")
+    begin.add_argument(
+        "--nodes", type=whole_number, default=defaults.nodes, choices=range(1, MAX_NODES + 1), help="at least so many; default: %(default)s"
+    )
     begin.add_argument("--zones", default=",".join(defaults.zones), help="the nodes' zones; default: %(default)s")
-    begin.add_argument("--api-port", type=int, default=0, help="control plane only: the API server's port; default: a free one")
+    begin.add_argument("--api-port", type=whole_number, default=0, help="control plane only: the API server's port; default: a free one")
     parsers["delete"].add_argument("--images", action="store_true", help="remove the image stores too")
     parsers["status"].add_argument("--json", action="store_true", help="for machines")
     return parser

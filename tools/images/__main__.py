@@ -5,6 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from components.core.command_line import CommandLine
 from tools.cli import run_main
 from tools.cluster import load_images
 from tools.cluster.spec import Layout
@@ -29,7 +30,7 @@ def image_name(value: str) -> str:
 
 
 def parser() -> argparse.ArgumentParser:
-    top = argparse.ArgumentParser(prog="python -m tools.images", description="Container images from binaries and wheels.")
+    top = CommandLine(prog="python -m tools.images", description="Container images from binaries and wheels.")
     commands = top.add_subparsers(dest="command", required=True)
     make = commands.add_parser("build", help="build what is missing")
     make.add_argument(

@@ -13,6 +13,8 @@ from tools.images.contained import contained
 from tools.toolchain.progress import Progress
 
 LOG_TAIL_LINES = 15
+# How buildah begins the line of an instruction.
+STEP = "STEP "
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,9 @@ class Buildah:
             for line in process.stdout or ():
                 output.write(line)
                 tail.append(line)
-                progress.update(line.strip())
+                # The rest, a server's log at its check among it, reads like faults and matters only where there are some.
+                if line.startswith(STEP):
+                    progress.update(line.strip())
             if process.wait():
                 raise ToolError(f"{what} failed:\n{''.join(tail)}", f"correct what is wrong (the whole log: {log}) and run the same command again")
 

@@ -3,6 +3,7 @@
 import argparse
 import sys
 
+from components.core.command_line import CommandLine
 from tools.errors import ToolError
 from tools.toolchain.assembly import DEFAULT_GROUPS, ensure, status
 from tools.toolchain.catalog import BY_NAME
@@ -28,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m tools.toolchain", description="Find or build the programs of the platform.")
+    parser = CommandLine(prog="python -m tools.toolchain", description="Find or build the programs of the platform.")
     commands = parser.add_subparsers(dest="command")
     build = commands.add_parser("ensure", help="find or build what is missing (the default)")
     build.add_argument("--group", action="append", choices=sorted(BY_NAME), help="only this group of programs (may be given more than once)")

@@ -236,9 +236,10 @@ def test_without_a_version_the_weights_decide(batch, triton):
 
 
 @pytest.mark.parametrize("code", [grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.UNAVAILABLE], ids=lambda code: code.name)
-def test_a_gateway_that_has_no_route_yet_is_waited_for_by_the_next_run(batch, triton, code):
+def test_a_gateway_that_has_no_route_yet_is_waited_for_by_the_next_run(batch, triton, code, capsys):
     triton.refusals["ModelMetadata"] = [code]
     assert batch() == Exit.NO_SERVER
+    assert f": {code.name}, " in capsys.readouterr().err
     assert batch() == Exit.DONE
 
 
