@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, TypeVar
 
 from fastapi import Header, Query, Request
+from pydantic import BeforeValidator
 
 from serving.contract import PRIORITY_HEADER, TIMEOUT_HEADER, VERSION_HEADER
 from serving.front.faults import bad_request
@@ -14,8 +15,23 @@ VersionText = Annotated[str | None, Query(pattern="^[1-9][0-9]{0,17}$", descript
 VersionHeader = Annotated[str | None, Header(alias=VERSION_HEADER, pattern="^[1-9][0-9]{0,17}$", description="The same as `version`.")]
 PriorityText = Annotated[Priority | None, Query(description="realtime goes before batch, here and in Triton where the model has priority levels.")]
 PriorityHeader = Annotated[Priority | None, Header(alias=PRIORITY_HEADER, description="The same as `priority`.")]
-TimeoutText = Annotated[int | None, Query(ge=1, le=3_600_000, description="Longest time until the answer, in ms; absent: the front's own limit.")]
-TimeoutHeader = Annotated[int | None, Header(alias=TIMEOUT_HEADER, ge=1, le=3_600_000, description="The same as `timeout_ms`.")]
+
+
+def _digits(value: object) -> object:
+    """Pydantic alone takes `5_0`, `+50` and ` 50 ` for 50."""
+    if isinstance(value, str) and not (value.isascii() and value.isdigit()):
+        raise ValueError("is no whole number")
+    return value
+
+
+TimeoutText = Annotated[
+    int | None,
+    BeforeValidator(_digits),
+    Query(ge=1, le=3_600_000, description="Longest time until the answer, in ms; absent: the front's own limit."),
+]
+TimeoutHeader = Annotated[
+    int | None, BeforeValidator(_digits), Header(alias=TIMEOUT_HEADER, ge=1, le=3_600_000, description="The same as `timeout_ms`.")
+]
 PARAMETERS, HEADERS = ("version", "priority", "timeout_ms"), (VERSION_HEADER, PRIORITY_HEADER, TIMEOUT_HEADER)
 
 T = TypeVar("T")

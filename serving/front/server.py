@@ -8,7 +8,6 @@ import sys
 from types import FrameType
 
 import uvicorn
-from prometheus_client import start_http_server
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from serving.front.app import create_app
@@ -16,6 +15,7 @@ from serving.front.observed import ACCESS_LOG
 from serving.front.settings import FrontSettingsSpec
 from serving.front.state import Front
 from serving.front.triton import TritonModel
+from serving.metrics_server import serve_metrics
 
 # Longer than the proxies before it keep an idle connection (60 s): the side that sends requests is the one that closes.
 KEEP_ALIVE_SECONDS = 75
@@ -105,7 +105,7 @@ async def run(settings: FrontSettingsSpec) -> None:
         timeout_keep_alive=KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=int(settings.limits.timeout_seconds) + STOP_MARGIN_SECONDS,
     )
-    metrics, _ = start_http_server(settings.metrics_port, registry=front.metrics.registry)
+    metrics = serve_metrics(settings.metrics_port, front.metrics.registry)
     try:
         await FrontServer(config, front).serve([listening(settings.port)])
     finally:
