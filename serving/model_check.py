@@ -9,14 +9,17 @@ import struct
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, JsonValue
 
 from components.core.spec import Spec
 from components.errors import ManifestError
 from serving.model_sources import FILE_NAME
-from serving.tensors import Tensor
+
+if TYPE_CHECKING:
+    # Its module needs numpy, which an init step has no time for.
+    from serving.tensors import Tensor
 
 # Formats of `struct`; BF16 is the upper half of an FP32.
 INTEGERS = {"UINT8": "B", "UINT16": "H", "UINT32": "I", "UINT64": "Q", "INT8": "b", "INT16": "h", "INT32": "i", "INT64": "q"}
@@ -55,7 +58,7 @@ def sole_document(tensors: Sequence[CheckTensor]) -> bytes:
     return tensors[0].content[4:]
 
 
-def check_faults(check: CheckSpec, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Iterator[str]:
+def check_faults(check: CheckSpec, inputs: "Sequence[Tensor]", outputs: "Sequence[Tensor]") -> Iterator[str]:
     """What of the check is no request to a model of these tensors, or no answer of it: key path, value and reason."""
     if set(check.inputs) != (wanted := {tensor.name for tensor in inputs}):
         yield f"check.inputs: names {', '.join(sorted(check.inputs))}, and the model's inputs are {', '.join(sorted(wanted))}"
@@ -74,18 +77,18 @@ def check_faults(check: CheckSpec, inputs: Sequence[Tensor], outputs: Sequence[T
             yield f"{where}: {error}"
 
 
-def check_inputs(check: CheckSpec, inputs: Sequence[Tensor], folder: Path) -> tuple[CheckTensor, ...]:
+def check_inputs(check: CheckSpec, inputs: "Sequence[Tensor]", folder: Path) -> tuple[CheckTensor, ...]:
     """The request, with files from `folder`. ManifestError for a file that cannot be read; ValueError for what `check_faults` tells."""
     return tuple(_encoded(tensor, check.inputs[tensor.name], folder) for tensor in inputs)
 
 
-def check_answer(check: CheckSpec, outputs: Sequence[Tensor], folder: Path) -> CheckTensor:
+def check_answer(check: CheckSpec, outputs: "Sequence[Tensor]", folder: Path) -> CheckTensor:
     """The answer that is expected; errors as of `check_inputs`."""
     [tensor] = [tensor for tensor in outputs if tensor.name == check.output]
     return _encoded(tensor, check.expected, folder)
 
 
-def _encoded(tensor: Tensor, value: JsonValue, folder: Path | None) -> CheckTensor:
+def _encoded(tensor: "Tensor", value: JsonValue, folder: Path | None) -> CheckTensor:
     """Without `folder` nothing is read: a file counts as empty."""
     shape = _shape(value) if isinstance(value, list) else (1,) * len(tensor.dims)
     dims = list(tensor.dims)

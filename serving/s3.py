@@ -145,6 +145,8 @@ def error_code(error: ClientError) -> str:
 def _answered(place: str, error: ClientError, errors: StoreErrors) -> PlatformError:
     code, status = error_code(error), status_of(error)
     message = f"{place}: the store answers {code} ({status}): {error.response.get('Error', {}).get('Message', '')}"
+    if code == "NoSuchBucket":
+        return errors.absent(message, hint="correct the name of the bucket, or create it: nothing here does")
     if code in ABSENT:
         return errors.absent(message, hint="correct bucket, prefix or version, or publish it first")
     if code in REFUSED:

@@ -72,8 +72,14 @@ def _record_faults(
     """What must be true of any version with traffic: it is registered, as the artefact that is served, for a server like the image's."""
     record = registered.find(version)
     if record is None:
+        # It is TESTING at first, which is not enough for the stable one.
+        missing = ("register", "promote") if version == model.version else ("register",)
         said = "".join(f"; {sentence}" for sentence in registered.unreadable)
-        yield Fault(key, f"version {version} of {registered.name!r} is not in the registry{said}", _way("register", registered, version))
+        yield Fault(
+            key,
+            f"version {version} of {registered.name!r} is not in the registry{said}",
+            " && ".join(_way(command, registered, version) for command in missing),
+        )
         return
     yield from _artefact_faults(record, artefact_sha256(manifest_of(name, model), version), key)
     for clause in unmet(record.requires, provided):

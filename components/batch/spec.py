@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from components.core.object_store import BUCKET, FOLDER, OBJECT_NAME, ObjectStoreAccessSpec
+from components.core.object_store import BUCKET, FOLDER, FOLDER_MAX, OBJECT_NAME, ObjectStoreAccessSpec
 from components.core.spec import Spec
 
 # Python, gRPC, numpy and boto3 as they stand, with room for the listing of some 100,000 items.
@@ -18,7 +18,7 @@ class VolumePlaceSpec(Spec):
 
     kind: Literal["volume"]
     claim: Annotated[str, Field(pattern=OBJECT_NAME, description="PersistentVolumeClaim in the namespace of the models.")]
-    path: Annotated[str, Field(pattern=FOLDER, min_length=1, description="Folder in the volume.")]
+    path: Annotated[str, Field(pattern=FOLDER, min_length=1, max_length=FOLDER_MAX, description="Folder in the volume.")]
 
 
 class ObjectStorePlaceSpec(Spec):
@@ -26,7 +26,7 @@ class ObjectStorePlaceSpec(Spec):
 
     kind: Literal["objectStore"]
     bucket: Annotated[str, Field(pattern=BUCKET)]
-    prefix: Annotated[str, Field(pattern=FOLDER, min_length=1, description="Folder in the bucket.")]
+    prefix: Annotated[str, Field(pattern=FOLDER, min_length=1, max_length=FOLDER_MAX, description="Folder in the bucket.")]
 
 
 PlaceSpec = Annotated[VolumePlaceSpec | ObjectStorePlaceSpec, Field(discriminator="kind")]

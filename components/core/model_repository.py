@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from components.core.object_store import BUCKET, FOLDER, OBJECT_NAME, ObjectStoreAccessSpec
+from components.core.object_store import BUCKET, FOLDER, FOLDER_MAX, OBJECT_NAME, ObjectStoreAccessSpec
 from components.core.spec import Spec
 from components.naming import content_hash, k8s_name
 
@@ -25,7 +25,7 @@ class VolumeRepositorySpec(Spec):
 
     kind: Literal["volume"]
     claim: Annotated[str, Field(pattern=OBJECT_NAME, description="PersistentVolumeClaim in the namespace of the models.")]
-    path: Annotated[str, Field(pattern=FOLDER, description="Folder of the repository in the volume; empty: its root.")] = ""
+    path: Annotated[str, Field(pattern=FOLDER, max_length=FOLDER_MAX, description="Folder of the repository in the volume; empty: its root.")] = ""
     fetch_seconds: FetchSeconds = 300
 
 
@@ -34,7 +34,7 @@ class ObjectStoreRepositorySpec(ObjectStoreAccessSpec):
 
     kind: Literal["objectStore"]
     bucket: Annotated[str, Field(pattern=BUCKET)]
-    prefix: Annotated[str, Field(pattern=FOLDER, description="Folder of the repository in the bucket; empty: its root.")] = ""
+    prefix: Annotated[str, Field(pattern=FOLDER, max_length=FOLDER_MAX, description="Folder of the repository in the bucket; empty: its root.")] = ""
     fetch_seconds: FetchSeconds = 300
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 CHECKSUMS = "checksums.json"
 CHUNK = 1024 * 1024
+# 30,000 files have less; an init step, which reads it whole, has 256 MiB.
+MAX_LISTING_BYTES = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, order=True)
@@ -73,6 +75,8 @@ class Checksums(Spec):
 def parse_checksums(content: bytes, ref: VersionRef, place: str) -> Checksums:
     """Read checksums.json of `ref`; RepositoryError names `place`."""
     hint = "the version was not published by this platform, or is damaged: publish it as a new version, or restore a backup"
+    if len(content) > MAX_LISTING_BYTES:
+        raise RepositoryError(f"{place}/{ref}/{CHECKSUMS} has more than {MAX_LISTING_BYTES} bytes", hint=hint)
     try:
         checksums = Checksums.model_validate_json(content)
     except ValidationError as error:

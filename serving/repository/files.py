@@ -18,11 +18,19 @@ FILE_MODE, FOLDER_MODE = 0o644, 0o755
 
 @contextmanager
 def locked(target: Path, what: str) -> Iterator[None]:
-    """Hold the lock of `target`; says so when another process has it, and waits. The kernel frees it when a process dies."""
+    """Hold the lock of `target`; says so when another process has it, and waits. The kernel frees it when a process dies; its file goes with the block."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    with target.with_name(f"{target.name}.lock").open("w") as handle:
-        _flock(handle, what)
-        yield
+    path = target.with_name(f"{target.name}.lock")
+    while True:
+        with path.open("w") as handle:
+            _flock(handle, what)
+            if not _has_name(path, handle):
+                continue
+            try:
+                yield
+            finally:
+                path.unlink(missing_ok=True)
+            return
 
 
 @contextmanager
@@ -31,12 +39,7 @@ def sole(path: Path, what: str) -> Iterator[IO[bytes]]:
     while True:
         with os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, FILE_MODE), "r+b") as stream:
             _flock(stream, what)
-            # Who waited may have the lock of a file that has another name, or none, by now.
-            try:
-                current = os.path.samestat(path.stat(), os.fstat(stream.fileno()))
-            except FileNotFoundError:
-                current = False
-            if not current:
+            if not _has_name(path, stream):
                 continue
             stream.truncate()
             try:
@@ -45,6 +48,14 @@ def sole(path: Path, what: str) -> Iterator[IO[bytes]]:
                 path.unlink(missing_ok=True)
                 raise
             return
+
+
+def _has_name(path: Path, handle: IO[Any]) -> bool:
+    """Who waited for a lock may have that of a file which has another name, or none, by now."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle.fileno()))
+    except FileNotFoundError:
+        return False
 
 
 def _flock(handle: IO[Any], what: str) -> None:

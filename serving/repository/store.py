@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import IO, TYPE_CHECKING, Protocol
 
-from serving.repository.checksums import CHECKSUMS, Checksums, FileEntry, VersionRef, chunks, hash_of, mismatch, parse_checksums
+from serving.repository.checksums import CHECKSUMS, MAX_LISTING_BYTES, Checksums, FileEntry, VersionRef, chunks, hash_of, mismatch, parse_checksums
 from serving.repository.errors import AbsentError, RepositoryError
 from serving.repository.expected import refuse_unexpected
 from serving.repository.progress import readable
@@ -59,7 +59,7 @@ def read_checksums(store: Store, ref: VersionRef) -> Checksums:
     """checksums.json of a version; AbsentError when the version does not exist."""
     try:
         with store.open(ref, CHECKSUMS) as stream:
-            content = stream.read()
+            content = stream.read(MAX_LISTING_BYTES + 1)
     except AbsentError as error:
         published = _listed(store)
         raise AbsentError(
@@ -79,7 +79,7 @@ def find_checksums(store: Store, ref: VersionRef) -> Checksums | None:
     """checksums.json of a version, None when it does not exist."""
     try:
         with store.open(ref, CHECKSUMS) as stream:
-            content = stream.read()
+            content = stream.read(MAX_LISTING_BYTES + 1)
     except AbsentError:
         return None
     return parse_checksums(content, ref, store.place)

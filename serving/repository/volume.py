@@ -34,7 +34,10 @@ class VolumeStore:
     def versions(self) -> list[VersionRef]:
         with _explained(self.root):
             if not self.root.is_dir():
-                raise AbsentError(f"{self.root} is no folder", hint="correct the path, or mount the volume there")
+                raise AbsentError(
+                    f"{self.root} is no folder",
+                    hint="name the folder of a repository, not of a model: make models TO=<folder> builds one; a volume has to be mounted",
+                )
             return sorted(_refs(self.root))
 
     def names(self, ref: VersionRef) -> set[str]:

@@ -99,6 +99,12 @@ def test_a_refusal_names_key_value_reason_and_way_out(records: tuple[VersionReco
     assert "nothing was changed" in text
 
 
+def test_a_stable_version_that_is_not_registered_is_told_with_every_command_that_it_needs() -> None:
+    assert faults(stack(0))[STABLE_KEY].way_out == (
+        ".venv/bin/python -m serving.registry register magika 1 && .venv/bin/python -m serving.registry promote magika 1"
+    )
+
+
 def test_all_faults_come_at_once() -> None:
     assert "2 faults" in refusal(stack(60), view_of())
 

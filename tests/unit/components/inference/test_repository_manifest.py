@@ -193,6 +193,8 @@ def test_a_cache_lies_in_no_folder_of_the_system(path):
         {"endpoint": "http://key:secret@minio:9000"},
         {"endpoint": "minio:9000"},
         {"prefix": "../other"},
+        {"prefix": "a" * 513},
+        {"region": "a" * 64},
         {"prefix": "/absolute"},
         {"bucket": "Models"},
         {"accessKey": "AKIA"},

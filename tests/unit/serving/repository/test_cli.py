@@ -9,6 +9,7 @@ import pytest
 from components.errors import run_main
 from serving.repository.__main__ import main
 from serving.repository.checksums import VersionRef
+from serving.repository.errors import RepositoryError
 from serving.repository.volume import VolumeStore
 from tools.paths import REPO
 
@@ -16,6 +17,15 @@ from tools.paths import REPO
 def run(*arguments):
     """Exit code of the command."""
     return run_main(lambda: main([str(argument) for argument in arguments]))
+
+
+def test_a_bucket_that_is_not_there_is_to_be_created_and_a_model_is_no_repository(built, tmp_path, client):
+    with pytest.raises(RepositoryError) as absent:
+        main(["publish", str(tmp_path / "built"), "--to", "s3://no-such-bucket-here"])
+    assert "or create it" in absent.value.hint
+    with pytest.raises(RepositoryError, match="magika is no folder") as model:
+        main(["publish", "magika", "--to", str(tmp_path / "to")])
+    assert "make models TO=<folder>" in model.value.hint
 
 
 def test_from_a_build_to_a_bucket_to_a_pod_and_back_from_a_backup(built, bucket, tmp_path, capsys):

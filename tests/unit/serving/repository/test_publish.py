@@ -45,6 +45,14 @@ def test_a_published_version_is_the_built_one_file_for_file(built, target, said)
         assert target.names(ref) == {*FILES, CHECKSUMS}
 
 
+def test_a_listing_that_is_too_long_is_not_read_whole(built, tmp_path):
+    listing = tmp_path / "built" / "magika" / "1" / CHECKSUMS
+    with listing.open("ab") as sink:
+        sink.truncate(2**33)
+    with pytest.raises(RepositoryError, match=r"magika/1/checksums\.json has more than 4194304 bytes"):
+        read_checksums(built, ONE)
+
+
 def test_a_second_publication_of_the_same_content_changes_nothing(built, target, said):
     publish(built, target, [ONE], said.append)
     assert publish(built, target, [ONE], said.append) == 0
@@ -202,7 +210,7 @@ def test_a_publication_that_fails_leaves_nothing_that_fills_the_disk(built, tmp_
     (built.folder(built.versions()[0]) / "model.py").write_bytes(b"c0de")
     with pytest.raises(RepositoryError, match="is damaged"):
         publish(built, VolumeStore(tmp_path / "volume"), built.versions(), said.append)
-    assert not [path.name for path in (tmp_path / "volume").rglob("*") if path.is_file() and path.suffix != ".lock"]
+    assert not [path.name for path in (tmp_path / "volume").rglob("*") if path.is_file()]
 
 
 def test_a_folder_that_somebody_made_by_hand_is_named_with_the_way_out(built, tmp_path, said):
