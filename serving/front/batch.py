@@ -20,6 +20,8 @@ from serving.front.triton import Call
 NDJSON = "application/x-ndjson"
 # A sender who sends nothing for this long, or a receiver who takes nothing, holds a stream that others wait for.
 STALL_SECONDS = 60.0
+# What so much waiting for a sender must bring, so that a byte now and then keeps no seat: an item, or most of one.
+STALL_BYTES = 64
 
 
 class BatchResponse(Response):
@@ -74,16 +76,20 @@ class BatchResponse(Response):
         """The body until its end. RequestFault when this pod drains, or nothing comes any more: what has been read is answered all the same."""
         stream = aiter(self._request.stream())
         drained = asyncio.ensure_future(self._front.draining.wait())
+        clock, waited, brought = asyncio.get_running_loop().time, 0.0, 0
         try:
             while True:
-                step = asyncio.ensure_future(anext(stream, None))
-                await asyncio.wait({step, drained}, timeout=STALL_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                step, began = asyncio.ensure_future(anext(stream, None)), clock()
+                await asyncio.wait({step, drained}, timeout=max(0.0, STALL_SECONDS - waited), return_when=asyncio.FIRST_COMPLETED)
                 if not step.done():
                     step.cancel()
                     await asyncio.gather(step, return_exceptions=True)
                     raise draining() if drained.done() else RequestFault(HTTPStatus.REQUEST_TIMEOUT, "request_timeout", "nothing more was sent")
                 if (chunk := step.result()) is None:
                     return
+                waited, brought = waited + clock() - began, brought + len(chunk)
+                if brought >= STALL_BYTES:
+                    waited, brought = 0.0, 0
                 yield chunk
         finally:
             drained.cancel()

@@ -235,6 +235,23 @@ def test_a_sender_who_sends_nothing_more_does_not_hold_a_stream(monkeypatch):
     visit(test)
 
 
+def test_a_sender_who_sends_a_byte_now_and_then_does_not_hold_a_stream(monkeypatch):
+    monkeypatch.setattr("serving.front.batch.STALL_SECONDS", 0.2)
+
+    async def test(house):
+        going = Exchange(house.app, BATCH, NDJSON).start()
+        going.send(line("a"))
+        ended = asyncio.ensure_future(going.end())
+        async with asyncio.timeout(30):
+            while not ended.done():
+                going.send(b" ")
+                await asyncio.sleep(0.02)
+        end = answers(going.body)[1]
+        assert (end["items"], end["complete"], end["error"]["code"]) == (1, False, "request_timeout")
+
+    visit(test)
+
+
 @effort(max_examples=100, deadline=None)
 @given(st.lists(st.binary(max_size=12), max_size=8), st.lists(st.integers(1, 7), max_size=20))
 def test_lines_are_the_same_however_the_body_is_cut(contents, cuts):
