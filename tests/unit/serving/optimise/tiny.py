@@ -114,7 +114,7 @@ def published(folder: Path, files: Mapping[str, Path], derived_sha256: str, mini
             "format": "python",
             "wheel": {"distribution": "tiny", "version": "1"},
             "signature": {"inputs": (tensor,), "outputs": (tensor,)},
-            "check": {"content": "x", "output": "content", "expected": "x"},
+            "check": {"inputs": {"content": "x"}, "output": "content", "expected": "x"},
             "loadBudgetSeconds": 1,
             "versions": (
                 {"version": 1, "description": "original", "files": listed, "memoryMib": 1},
