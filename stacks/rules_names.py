@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from components.addons.istio_values import NAMESPACE as ISTIO_NAMESPACE
 from components.batch.job_manifest import job_account
 from components.core.faults import Fault
-from components.core.monitoring import KEDA_NAMESPACE, MONITORING_NAMESPACE
 from components.traffic.gateway_manifest import NAMESPACE as GATEWAY_NAMESPACE
 
 if TYPE_CHECKING:
@@ -20,8 +19,6 @@ TAKEN_NAMESPACES = {
     **dict.fromkeys(("default", "kube-system", "kube-public", "kube-node-lease"), "Kubernetes' own"),
     ISTIO_NAMESPACE: "Istio's",
     GATEWAY_NAMESPACE: "the gateway's",
-    MONITORING_NAMESPACE: "that of monitoring",
-    KEDA_NAMESPACE: "KEDA's",
 }
 # Kubernetes makes it in every namespace.
 DEFAULT_ACCOUNT = "default"

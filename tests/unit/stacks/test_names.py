@@ -37,7 +37,7 @@ def test_a_model_that_would_take_over_the_namespaces_own_account_is_refused() ->
     assert "models.default: its objects are named default, and so are those of the account that Kubernetes gives" in refusal(models(default={}))
 
 
-@pytest.mark.parametrize("namespace", ["default", "kube-system", "istio-system", "inference-gateway", "monitoring", "keda"])
+@pytest.mark.parametrize("namespace", ["default", "kube-system", "istio-system", "inference-gateway"])
 def test_a_namespace_that_belongs_to_others_is_refused(namespace: str) -> None:
     assert f'cluster.namespace = "{namespace}": is ' in refusal(changed("cluster.namespace", namespace))
 
