@@ -17,6 +17,7 @@ from .server import LanguageHost
 
 # A program or policy pack holds a thread as long as it runs; the engine runs one program and a handful of packs.
 THREADS = 32
+LISTEN_MS = 500
 # The engine's own limit (400 MiB): a large stack's configuration must not be cut off.
 GRPC_OPTIONS = [("grpc.max_receive_message_length", 400 << 20), ("grpc.max_send_message_length", 400 << 20)]
 
@@ -45,7 +46,9 @@ def _wait_for_the_reader_to_go(pipe: int) -> None:
     """The engine reads our output as long as it lives. A parent's process id says less: an engine killed before we look has been replaced by init."""
     reader = select.poll()
     reader.register(pipe, 0)  # errors alone: the reading end is closed
-    reader.poll()
+    # Again and again: a signal that comes just before the call would not be heard during it.
+    while not reader.poll(LISTEN_MS):
+        pass
 
 
 if __name__ == "__main__":

@@ -159,7 +159,7 @@ def test_waiting_for_a_batch_does_not_use_up_the_latency_objective() -> None:
         ({"optimization": {"cudaGraphs": True}}, "models.magika.optimization.cudaGraphs = true: only backend tensorrt has CUDA graphs"),
         ({"optimization": {"precision": "fp16"}}, 'models.magika.optimization.precision = "fp16": is a setting of accelerator tensorrt'),
         ({"instances": {"gpus": [0]}}, "models.magika.instances.gpus: [0] is for copies on GPUs, and kind is cpu"),
-        ({"sequence": {"strategy": "newest"}}, "models.magika.sequence"),
+        ({"sequence": {"strategy": "newest"}}, "models.magika.sequence.strategy = "),
         ({"batching": "troughput"}, "models.magika.batching = \"troughput\": 'troughput' is no profile"),
         ({"batching": {"maxBatchSise": 8}}, "models.magika.batching.maxBatchSise: unknown key"),
         ({"sequence": {"strategy": "direct", "streemed": True}}, "models.magika.sequence.streemed: unknown key"),
