@@ -58,8 +58,8 @@ def test_429_comes_exactly_when_all_places_are_taken_and_says_when_to_come_back(
         taken = [Exchange(house.app, "/predict").start() for _ in range(2 + 3)]
         for one in taken:
             one.send(b"x", more=False)
-        await house.until(lambda: house.front.gate.waiting == 3)
-        assert house.model.at_the_model == 2
+        # Together: on their way in, all of them wait for a moment.
+        await house.until(lambda: (house.model.at_the_model, house.front.gate.waiting) == (2, 3))
         refused = await house.client.post("/predict", content=b"x")
         # Five requests of three seconds, two at a time.
         assert (refused.status_code, refused.headers["retry-after"]) == (429, "8")
