@@ -23,6 +23,21 @@ STATIC = {"pause": "pause", "coredns": "coredns", "pilot": "pilot-discovery", "g
 IMAGES = (*STATIC, "proxyv2", "triton")
 # What a stack runs when it says so; built then, because building and importing them counts against everyone's `make up`.
 OPTIONAL_IMAGES = ("apps",)
+# What stages the repository, beside serving/model_config.
+STAGING = (
+    "artefact.py",
+    "repository/stage.py",
+    "repository/sources.py",
+    "model_check.py",
+    "model_files.py",
+    "model_manifest.py",
+    "model_quality.py",
+    "model_sources.py",
+    "model_steps.py",
+    "plain_yaml.py",
+    "compatibility.py",
+    "contract.py",
+)
 STUB = "triton_python_backend_stub"
 
 
@@ -123,19 +138,9 @@ def triton(base: Recipe | str, python: str) -> Recipe:
     requirements = (SERVING / "requirements.txt", SERVING / "build-requirements.txt")
     manifests = sorted(SERVING.glob("models/*/model.yaml"))
     programs = {name: SERVING / "image" / name for name in ("transform.py", "selfcheck.py", "stub_guard.py")}
-    modules = (
-        "artefact.py",
-        "repository/stage.py",
-        "repository/sources.py",
-        "model_sources.py",
-        "model_manifest.py",
-        "model_quality.py",
-        "compatibility.py",
-        "contract.py",
-    )
     models = [path for path in SERVING.glob("models/*/*") if path.is_file() and path not in manifests]
     backends = sorted(SERVING.glob("backends/*/*.py")) if variant == "cpu" else []
-    code = (*models, *backends, *sorted(SERVING.glob("model_config/*.py")), *(SERVING / name for name in modules))
+    code = (*models, *backends, *sorted(SERVING.glob("model_config/*.py")), *(SERVING / name for name in STAGING))
 
     def prepare(context: Path) -> None:
         wheels = context / "wheels"

@@ -1,11 +1,14 @@
 """An image's reference changes with everything its content depends on, and with nothing else."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tools.images import build as image_build
 from tools.images.recipes import CONTAINERFILES, IMAGES, OPTIONAL_IMAGES, PREFIX, SERVING, Recipe, apps, recipes, static, triton
+from tools.paths import REPO
 
 
 @pytest.fixture
@@ -50,6 +53,16 @@ def test_backends_in_python_and_every_models_code_decide_on_the_cpu_image_and_ba
     nvidia = set(triton("registry.example/triton@sha256:aa", "3.12").inputs)
     assert code <= nvidia
     assert backend not in nvidia
+
+
+def test_what_stages_the_repository_decides_on_the_serving_image():
+    """All modules of `serving` itself that staging loads, but for the client of object stores: what it brings is held to a hash."""
+    said = "import sys, serving.repository.stage as _; print(*(name for name in sys.modules if name.startswith('serving.') and name.count('.') == 1))"
+    loaded = subprocess.run([sys.executable, "-c", said], capture_output=True, text=True, check=True, cwd=REPO, timeout=60).stdout.split()
+    files = {SERVING / f"{name.removeprefix('serving.')}.py" for name in loaded} - {SERVING / "s3.py"}
+    assert {file.name for file in files if file.is_file()} <= {
+        file.name for file in triton("localhost/base:0", "3.11").inputs if file.parent == SERVING
+    }
 
 
 def test_another_python_makes_another_image():
